@@ -1,0 +1,62 @@
+/* The commands. Each is one const struct in its own cmd_NAME.c; the table of them is cmd.c.
+ * Help, completion and the option parts of the man pages are made from here. */
+#ifndef WATTLE_CLI_CMD_H
+#define WATTLE_CLI_CMD_H
+
+#include "base/buf.h"
+#include "cli/options.h"
+
+/* Exit statuses of wattle's own; `wattle run` has others (architecture). */
+enum {
+    CMD_OK = 0,
+    CMD_FAILED = 1,
+    CMD_USAGE = 2,
+    RUN_REFUSED = 125,
+    RUN_NOT_EXECUTABLE = 126,
+    RUN_NOT_FOUND = 127,
+};
+
+struct cmd {
+    const char *name;    /* "policy" */
+    const char *verb;    /* "show" of "policy show"; NULL: none */
+    const char *args;    /* as in "usage: wattle NAME [OPTION...] ARGS"; NULL: none */
+    const char *summary; /* one line, lower case */
+    const struct option_group *const *groups; /* ends with NULL */
+    const char *const *words; /* the only first arguments there are, for completion; NULL: any */
+    bool takes_command;       /* what follows the options is a command with its own arguments */
+
+    /* Returns the exit status, or -errno with `err` filled. */
+    int (*run)(const struct values *values, struct err *err);
+    /* Exit status for such an error; NULL: 2 for wrong usage ("cli.*"), 1 for all else. */
+    int (*status_of)(const struct err *err);
+};
+
+extern const struct cmd cmd_run, cmd_policy_show, cmd_policy_check, cmd_policy_explain;
+extern const struct cmd cmd_doctor, cmd_completion, cmd_help, cmd_version;
+
+/* In the order of help; NULL past the last. */
+const struct cmd *cmd_at(size_t index);
+
+/* The command of words[0] and, when that has verbs, words[1]; `ret_words` gets how many were used.
+ * NULL with `err` filled (cli.command) when there is none. `words` ends with NULL. */
+const struct cmd *cmd_find(const char *const *words, size_t *ret_words, struct err *err);
+
+/* Whether there are commands "name VERB". */
+bool cmd_has_verbs(const char *name);
+
+/* "run" or "policy show". */
+const char *cmd_title(const struct cmd *cmd, char *title, size_t size);
+
+/* Texts of `--help` and of `wattle help`. `name` NULL: all commands; `verb` NULL: all its verbs. */
+void help_command(const struct cmd *cmd, struct buf *text);
+void help_group(const char *name, struct buf *text);
+void help_all(struct buf *text);
+
+/* The option part of a man page, in scdoc. */
+void help_man(const struct cmd *cmd, struct buf *text);
+
+/* A completion script. -EINVAL for an unknown shell. */
+int completion_script(const char *shell, struct buf *text) MUST_CHECK;
+extern const char *const completion_shells[];
+
+#endif

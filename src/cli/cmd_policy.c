@@ -1,0 +1,206 @@
+/* `wattle policy show` and `explain`: what a run may do, from the resolver that enforces it. */
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "cli/cmd.h"
+#include "cli/option_rows.h"
+#include "cli/report.h"
+#include "cli/request.h"
+#include "cli/view.h"
+#include "policy/print.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ANSWERS_LIMIT_BYTES = 4 << 20 };
+
+/* ---- show --------------------------------------------------------------------------------- */
+
+static int show(const struct values *values, struct err *err)
+{
+    AUTO(derive_owner_freep) struct derive_owner *owner = NULL;
+    AUTO(policy_freep) struct policy *policy = NULL;
+    const char *const *argv = values->rest_count > 0 ? values->rest : NULL;
+    int rc = request_derive(values, argv, &owner, &policy, err);
+
+    if (rc < 0)
+        return rc;
+    return view_print(policy, values->mechanism, values->json, err);
+}
+
+static const struct option_group *const show_groups[] = {
+    &options_reach, &options_start, &options_bounds, &options_mechanism, &options_json,
+    &options_help,  NULL,
+};
+
+const struct cmd cmd_policy_show = {
+    .name = "policy",
+    .verb = "show",
+    .args = "[[--] COMMAND [ARGUMENT...]]",
+    .summary = "print what a run with these options may reach, and why",
+    .groups = show_groups,
+    .takes_command = true,
+    .run = show,
+};
+
+/* ---- explain ------------------------------------------------------------------------------ */
+
+static int cut_last(char *path)
+{
+    char *slash = strrchr(path, '/');
+
+    if (slash == NULL || slash[1] == '\0')
+        return -ENOENT;
+    slash[slash == path ? 1 : 0] = '\0';
+    return 0;
+}
+
+/* The physical path as far as it exists, and the rest as it stands. */
+static int physical_as_far(const char *path, char **ret_path, struct err *err)
+{
+    AUTO_FREE char *top = strdup(path);
+    AUTO_FREE char *physical = NULL;
+    const char *rest;
+    int rc = top == NULL ? err_memory(err) : path_physical(top, &physical, err);
+
+    while ((rc == -ENOENT || rc == -ENOTDIR || rc == -EACCES) && cut_last(top) == 0)
+        rc = path_physical(top, &physical, err);
+    if (rc < 0)
+        return rc;
+    rest = path + strlen(top);
+    rest += *rest == '/';
+    *ret_path = *rest == '\0' ? TAKE_PTR(physical) : path_join(physical, rest);
+    return *ret_path == NULL ? err_memory(err) : 0;
+}
+
+struct links {
+    const struct policy *policy;
+    struct policy_answer *answer; /* of the first link that is not shown */
+};
+
+static int ask_link(void *context, const char *link, const char *target)
+{
+    struct links *links = context;
+    struct policy_answer answer;
+
+    (void) target;
+    policy_explain(links->policy, link, &answer);
+    if (answer.access != POLICY_HIDE)
+        return 0;
+    *links->answer = answer;
+    return 1;
+}
+
+/* A path of the host may run through symlinks. Inside it works when every one of them is shown, and
+ * then it means what it leads to. */
+static int answer_path(const struct policy *policy, const char *path,
+                       struct policy_answer *ret_answer, struct err *err)
+{
+    struct links links = {.policy = policy, .answer = ret_answer};
+    AUTO_FREE char *physical = NULL;
+    int rc;
+
+    policy_explain(policy, path, ret_answer);
+    if (ret_answer->place != NULL) /* the job's own: the host has no say */
+        return 0;
+    rc = path_each_symlink(path, ask_link, &links, NULL);
+    if (rc > 0)
+        return 0;
+    rc = physical_as_far(path, &physical, err);
+    if (rc == 0)
+        policy_explain(policy, physical, ret_answer);
+    return rc;
+}
+
+static int add_answer(const struct policy_answer *answer, const char *path, bool json,
+                      struct buf *text, struct err *err)
+{
+    AUTO(json_free) json_t *object = NULL;
+    int rc;
+
+    if (!json)
+        return policy_print_answer(answer, path, text, err);
+    rc = policy_print_answer_json(answer, path, &object, err);
+    if (rc < 0)
+        return rc;
+    rc = json_print(text, object);
+    return rc < 0 ? err_set(err, -rc, "cli.output", "cannot print the answer") : 0;
+}
+
+/* The same folder by another name than getcwd's, when the caller came there through a symlink. */
+static int normalize(const char *typed, const struct derive_owner *owner, char **ret_path,
+                     struct err *err)
+{
+    AUTO_FREE char *cwd = NULL;
+
+    if (typed[0] == '\0')
+        return err_set(err, EINVAL, "cli.arguments", "a path is empty");
+    if (typed[0] != '/' && typed[0] != '~') {
+        cwd = getcwd(NULL, 0);
+        if (cwd == NULL || cwd[0] != '/')
+            return err_set(err, cwd == NULL ? errno : ENOENT, "cli.arguments",
+                           "cannot tell where '%s' is: the current folder", typed);
+    }
+    return path_normalize(typed, cwd != NULL ? cwd : "/", owner->home, ret_path, err);
+}
+
+/* Returns 1 when one of them is not open as `wanted`. */
+static int answer_all(const struct values *values, const struct derive_owner *owner,
+                      const struct policy *policy, struct buf *text, struct err *err)
+{
+    const enum policy_access wanted = values->to_write ? POLICY_WRITE : POLICY_READ;
+    int status = CMD_OK;
+
+    for (size_t i = 0; i < values->rest_count; i++) {
+        AUTO_FREE char *path = NULL;
+        struct policy_answer answer;
+        int rc = normalize(values->rest[i], owner, &path, err);
+
+        if (rc == 0)
+            rc = answer_path(policy, path, &answer, err);
+        if (rc == 0)
+            rc = add_answer(&answer, path, values->json, text, err);
+        if (rc < 0)
+            return rc;
+        if (answer.access < wanted)
+            status = CMD_FAILED;
+    }
+    return status;
+}
+
+static int explain(const struct values *values, struct err *err)
+{
+    AUTO(derive_owner_freep) struct derive_owner *owner = NULL;
+    AUTO(policy_freep) struct policy *policy = NULL;
+    AUTO(buf_free) struct buf text = {0};
+    int status;
+    int rc;
+
+    buf_init(&text, ANSWERS_LIMIT_BYTES);
+    if (values->rest_count == 0)
+        return err_set(err, EINVAL, "cli.arguments", "'policy explain' wants a path");
+    rc = request_derive(values, NULL, &owner, &policy, err);
+    if (rc < 0)
+        return rc;
+    status = answer_all(values, owner, policy, &text, err);
+    if (status < 0)
+        return status;
+    rc = print_out(&text, err);
+    return rc < 0 ? rc : status;
+}
+
+static const struct option_group *const explain_groups[] = {
+    &options_explain, &options_reach, &options_start, &options_json, &options_help, NULL,
+};
+
+const struct cmd cmd_policy_explain = {
+    .name = "policy",
+    .verb = "explain",
+    .args = "PATH...",
+    .summary = "say whether a run may read (or change) PATH, by which rule, and why",
+    .groups = explain_groups,
+    .run = explain,
+};

@@ -1,0 +1,151 @@
+/* `wattle policy check`: whether the owner's files would be taken. */
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "cli/cmd.h"
+#include "cli/option_rows.h"
+#include "cli/record.h"
+#include "cli/report.h"
+#include "cli/request.h"
+#include "policy/settings.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FILE_LIMIT_BYTES = 1 << 20,
+    ANSWERS_LIMIT_BYTES = 4 << 20,
+};
+
+static const char admin_folder[] = "/etc/wattle";
+
+struct check {
+    const struct derive_owner *owner;
+    bool json;
+    bool optional; /* a file that is not there is no mistake: nobody asked for it */
+    bool failed;
+    size_t count;
+    struct buf text;
+};
+
+static int check_file(const struct check *check, const char *path, struct err *err)
+{
+    AUTO(settings_freep) struct settings *settings = NULL;
+    AUTO(buf_free) struct buf content = {0};
+    const bool admin = str_starts(path, admin_folder) && path[sizeof admin_folder - 1] == '/';
+    int rc;
+
+    buf_init(&content, FILE_LIMIT_BYTES);
+    rc = fd_read_file(AT_FDCWD, path, &content);
+    if (rc < 0)
+        return err_set(err, -rc, "settings.read", "cannot read '%s'", path);
+    return settings_parse(content.bytes, content.size, path, check->owner->home,
+                          admin ? SETTINGS_ADMIN : SETTINGS_OWNER, &settings, err);
+}
+
+static int add_json(struct check *check, const char *path, const struct err *found)
+{
+    AUTO(json_free) json_t *line = json_object();
+
+    if (json_object_set_new(line, "file", json_text(path, strlen(path))) < 0 ||
+        json_object_set_new(line, "ok", json_boolean(found->code == 0)) < 0)
+        return -ENOMEM;
+    if (found->code != 0 && json_object_set_new(line, "error", record_error(found)) < 0)
+        return -ENOMEM;
+    return json_print(&check->text, line);
+}
+
+static void check_and_tell(struct check *check, const char *path)
+{
+    struct err found = {0};
+
+    if (check_file(check, path, &found) < 0 && found.code == ENOENT && check->optional)
+        return;
+    check->count++;
+    if (found.code != 0)
+        check->failed = true;
+    if (check->json) {
+        if (add_json(check, path, &found) < 0)
+            check->text.failed = -ENOMEM;
+        return;
+    }
+    if (found.code != 0) {
+        report_error(&found, false);
+        return;
+    }
+    (void) buf_add_text(&check->text, "ok ");
+    (void) str_add_inert(&check->text, path, strlen(path));
+    (void) buf_add_text(&check->text, "\n");
+}
+
+static void check_below(struct check *check, const char *folder, const char *name)
+{
+    AUTO_FREE char *path = path_join(folder, name);
+
+    if (path != NULL)
+        check_and_tell(check, path);
+    else
+        check->text.failed = -ENOMEM;
+}
+
+static int is_json(const struct dirent *entry)
+{
+    return str_ends(entry->d_name, ".json");
+}
+
+static void check_all_of_owner(struct check *check)
+{
+    AUTO_FREE char *pens = path_join(check->owner->config_dir, "pens");
+    struct dirent **entries = NULL;
+    int count;
+
+    check->optional = true;
+    check_below(check, admin_folder, "config.json");
+    check_below(check, check->owner->config_dir, "config.json");
+    count = pens != NULL ? scandir(pens, &entries, is_json, alphasort) : 0;
+    for (int i = 0; i < count; i++) {
+        check_below(check, pens, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+static int run(const struct values *values, struct err *err)
+{
+    AUTO(derive_owner_freep) struct derive_owner *owner = NULL;
+    struct check check = {.json = values->json};
+    int rc = request_owner(values, &owner, err);
+
+    if (rc < 0)
+        return rc;
+    check.owner = owner;
+    buf_init(&check.text, ANSWERS_LIMIT_BYTES);
+    for (size_t i = 0; i < values->rest_count; i++)
+        check_and_tell(&check, values->rest[i]);
+    if (values->rest_count == 0)
+        check_all_of_owner(&check);
+    if (check.count == 0)
+        report_line("nothing to check: no file in '%s'", owner->config_dir);
+    rc = print_out(&check.text, err);
+    buf_free(&check.text);
+    if (rc < 0)
+        return rc;
+    return check.failed ? CMD_FAILED : CMD_OK;
+}
+
+static const struct option_group *const groups[] = {&options_json, &options_help, NULL};
+
+const struct cmd cmd_policy_check = {
+    .name = "policy",
+    .verb = "check",
+    .args = "[FILE...]",
+    .summary = "say whether policy files are valid (default: your own)",
+    .groups = groups,
+    .run = run,
+};

@@ -1,0 +1,72 @@
+#include "cli/status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <time.h>
+#include <unistd.h>
+
+int status_open(uint64_t number, struct err *err)
+{
+    const int fd = number <= INT_MAX ? (int) number : -1;
+    int flags;
+
+    if (fd <= STDERR_FILENO) {
+        (void) err_set(err, EINVAL, "cli.status-fd", "'--status-fd' cannot be %llu",
+                       (unsigned long long) number);
+        return err_hint(err, "the command gets 0, 1 and 2: open another, as in '3>status.jsonl'");
+    }
+    flags = fcntl(fd, F_GETFL);
+    if (flags < 0)
+        return err_set(err, EINVAL, "cli.status-fd", "'--status-fd' %d is not open", fd);
+    if ((flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0)
+        return err_set(err, EINVAL, "cli.status-fd", "'--status-fd' %d is not open for writing",
+                       fd);
+    if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+        return err_set(err, errno, "cli.status-fd", "cannot use descriptor %d", fd);
+    return fd;
+}
+
+/* write() with SIGPIPE taken back, whatever the caller's mask and handlers are. */
+static int write_quietly(int fd, const struct buf *line)
+{
+    const struct timespec now = {0};
+    sigset_t pipe_only;
+    sigset_t before;
+    ssize_t written;
+    int rc = 0;
+
+    (void) sigemptyset(&pipe_only);
+    (void) sigaddset(&pipe_only, SIGPIPE);
+    if (sigprocmask(SIG_BLOCK, &pipe_only, &before) < 0)
+        return -errno;
+    do {
+        written = write(fd, line->bytes, line->size);
+    } while (written < 0 && errno == EINTR);
+    if (written < 0)
+        rc = -errno;
+    else if ((size_t) written < line->size)
+        rc = -EIO;
+    if (rc == -EPIPE)
+        (void) sigtimedwait(&pipe_only, NULL, &now);
+    (void) sigprocmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+
+int status_write(int fd, const struct buf *line, int wait_ms)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
+    int count;
+
+    do {
+        count = poll(&ready, 1, wait_ms);
+    } while (count < 0 && errno == EINTR);
+    if (count < 0)
+        return -errno;
+    if (count == 0)
+        return -EAGAIN;
+    return write_quietly(fd, line);
+}

@@ -1,0 +1,12 @@
+/* A policy and the fence it would get, printed for `policy show` and --dry-run. */
+#ifndef WATTLE_CLI_VIEW_H
+#define WATTLE_CLI_VIEW_H
+
+#include "policy/policy.h"
+
+/* Prints to stdout, as text or as one JSON object. A fence that cannot be built here is an error
+ * after the policy was printed. */
+int view_print(const struct policy *policy, const char *mechanism, bool json,
+               struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,388 @@
+/* A .gitconfig for the run, made from an allow-list of the owner's keys.
+ *
+ * None of the keys starts a program or names a file, and values are written quoted, so that nothing
+ * in the owner's file, whatever it holds, can say more than the table lets it. Inclusions are not
+ * followed. The parser knows the plain part of git's syntax; a line it does not understand, and a
+ * line that goes on in the next, is passed over. */
+#include "derive/derive_priv.h"
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/str.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VALUE_SIZE 1024
+#define FOLDERS_MAX 64 /* of safe.directory */
+
+enum value_kind {
+    VALUE_TEXT,   /* anything printable */
+    VALUE_WORD,   /* letters, digits and ,./_+:- */
+    VALUE_FOLDER, /* like text, and there may be many */
+};
+
+/* Sections stand together: a section is printed once. */
+static const struct key {
+    const char *section;
+    const char *name;
+    enum value_kind kind;
+} keys[] = {
+    {"apply", "whitespace", VALUE_WORD},
+    {"branch", "autosetupmerge", VALUE_WORD},
+    {"branch", "autosetuprebase", VALUE_WORD},
+    {"branch", "sort", VALUE_WORD},
+    {"checkout", "defaultremote", VALUE_WORD},
+    {"color", "ui", VALUE_WORD},
+    {"column", "ui", VALUE_WORD},
+    {"commit", "cleanup", VALUE_WORD},
+    {"commit", "verbose", VALUE_WORD},
+    {"core", "abbrev", VALUE_WORD},
+    {"core", "autocrlf", VALUE_WORD},
+    {"core", "commentchar", VALUE_TEXT},
+    {"core", "eol", VALUE_WORD},
+    {"core", "filemode", VALUE_WORD},
+    {"core", "precomposeunicode", VALUE_WORD},
+    {"core", "quotepath", VALUE_WORD},
+    {"core", "safecrlf", VALUE_WORD},
+    {"core", "whitespace", VALUE_WORD},
+    {"diff", "algorithm", VALUE_WORD},
+    {"diff", "colormoved", VALUE_WORD},
+    {"diff", "context", VALUE_WORD},
+    {"diff", "mnemonicprefix", VALUE_WORD},
+    {"diff", "noprefix", VALUE_WORD},
+    {"diff", "renamelimit", VALUE_WORD},
+    {"diff", "renames", VALUE_WORD},
+    {"fetch", "prune", VALUE_WORD},
+    {"fetch", "prunetags", VALUE_WORD},
+    {"i18n", "commitencoding", VALUE_WORD},
+    {"i18n", "logoutputencoding", VALUE_WORD},
+    {"init", "defaultbranch", VALUE_WORD},
+    {"log", "date", VALUE_TEXT},
+    {"log", "decorate", VALUE_WORD},
+    {"log", "follow", VALUE_WORD},
+    {"merge", "conflictstyle", VALUE_WORD},
+    {"merge", "ff", VALUE_WORD},
+    {"merge", "renamelimit", VALUE_WORD},
+    {"pull", "ff", VALUE_WORD},
+    {"pull", "rebase", VALUE_WORD},
+    {"push", "autosetupremote", VALUE_WORD},
+    {"push", "default", VALUE_WORD},
+    {"push", "followtags", VALUE_WORD},
+    {"rebase", "autosquash", VALUE_WORD},
+    {"rebase", "autostash", VALUE_WORD},
+    {"rebase", "updaterefs", VALUE_WORD},
+    {"rerere", "autoupdate", VALUE_WORD},
+    {"rerere", "enabled", VALUE_WORD},
+    {"safe", "directory", VALUE_FOLDER},
+    {"status", "short", VALUE_WORD},
+    {"status", "showuntrackedfiles", VALUE_WORD},
+    {"tag", "sort", VALUE_WORD},
+    {"user", "email", VALUE_TEXT},
+    {"user", "name", VALUE_TEXT},
+    {"user", "useconfigonly", VALUE_WORD},
+};
+
+struct derive_gitconfig {
+    char *values[ARRAY_SIZE(keys)];
+    struct derive_list folders;
+};
+
+struct derive_gitconfig *derive_gitconfig_new(void)
+{
+    return calloc(1, sizeof(struct derive_gitconfig));
+}
+
+void derive_gitconfig_freep(struct derive_gitconfig **config)
+{
+    struct derive_gitconfig *gone = *config;
+
+    *config = NULL;
+    if (gone == NULL)
+        return;
+    for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+        free(gone->values[i]);
+    derive_list_free(&gone->folders);
+    free(gone);
+}
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+struct line {
+    const char *at;
+    const char *end;
+};
+
+static bool is_space(char byte)
+{
+    return byte == ' ' || byte == '\t' || byte == '\r';
+}
+
+static void skip_space(struct line *line)
+{
+    while (line->at < line->end && is_space(*line->at))
+        line->at++;
+}
+
+static bool at_end(const struct line *line)
+{
+    return line->at == line->end || *line->at == '#' || *line->at == ';';
+}
+
+/* A name of letters, digits, '-' and what `more` has, in lower case. False when there is none. */
+static bool take_name(struct line *line, const char *more, char *name, size_t size)
+{
+    size_t length = 0;
+
+    while (line->at < line->end && (isalnum((unsigned char) *line->at) || *line->at == '-' ||
+                                    (*line->at != '\0' && strchr(more, *line->at) != NULL))) {
+        if (length + 1 >= size)
+            return false;
+        name[length++] = (char) tolower((unsigned char) *line->at++);
+    }
+    name[length] = '\0';
+    return length > 0;
+}
+
+/* "[section]". A section with a subsection, or one that is not understood, has the name "". */
+static void read_section(struct line *line, char *section, size_t size)
+{
+    line->at++;
+    if (take_name(line, ".", section, size) && line->at < line->end && *line->at == ']') {
+        line->at++;
+        return;
+    }
+    section[0] = '\0';
+    line->at = line->end;
+}
+
+/* One byte after a backslash; -1: not one of those that may stand in a value here. */
+static int unescape(char byte)
+{
+    switch (byte) {
+    case 't':
+        return '\t';
+    case '"':
+    case '\\':
+        return byte;
+    default:
+        return -1;
+    }
+}
+
+static bool is_plain(char byte)
+{
+    unsigned char value = (unsigned char) byte;
+
+    return (value >= 0x20 && value != 0x7f) || value == '\t';
+}
+
+/* What follows "=". False: not understood. */
+static bool read_value(struct line *line, char value[VALUE_SIZE])
+{
+    size_t length = 0;
+    size_t kept = 0; /* without the spaces at the end */
+    bool quoted = false;
+
+    for (skip_space(line); line->at < line->end && (quoted || !at_end(line)); line->at++) {
+        int byte = (unsigned char) *line->at;
+        bool counts = quoted || !is_space(*line->at);
+
+        if (byte == '"') {
+            quoted = !quoted;
+            kept = length;
+            continue;
+        }
+        if (byte == '\\')
+            byte = line->at + 1 < line->end ? unescape(*++line->at) : -1;
+        if (byte == '\r' && line->at + 1 == line->end)
+            break;
+        if (byte < 0 || !is_plain((char) byte) || length + 1 >= VALUE_SIZE)
+            return false;
+        value[length++] = (char) byte;
+        if (counts)
+            kept = length;
+    }
+    value[kept] = '\0';
+    return !quoted;
+}
+
+static bool value_fits(enum value_kind kind, const char *value)
+{
+    if (value[0] == '\0')
+        return false;
+    for (size_t i = 0; kind == VALUE_WORD && value[i] != '\0'; i++)
+        if (!isalnum((unsigned char) value[i]) && strchr(",./_+:-", value[i]) == NULL)
+            return false;
+    return true;
+}
+
+static int store(struct derive_gitconfig *config, size_t index, const char *value)
+{
+    char *copy = NULL;
+
+    if (keys[index].kind == VALUE_FOLDER)
+        return config->folders.count >= FOLDERS_MAX ? 0
+                                                    : derive_list_add(&config->folders, value, NULL);
+    copy = strdup(value);
+    if (copy == NULL)
+        return -ENOMEM;
+    free(config->values[index]);
+    config->values[index] = copy;
+    return 0;
+}
+
+static int read_setting(struct derive_gitconfig *config, const char *section, struct line *line)
+{
+    char name[64];
+    char value[VALUE_SIZE] = "true"; /* a name alone */
+
+    if (!take_name(line, "", name, sizeof name))
+        return 0;
+    skip_space(line);
+    if (line->at < line->end && *line->at == '=') {
+        line->at++;
+        if (!read_value(line, value))
+            return 0;
+    } else if (!at_end(line)) {
+        return 0;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+        if (str_equal(keys[i].section, section) && str_equal(keys[i].name, name) &&
+            value_fits(keys[i].kind, value))
+            return store(config, i, value);
+    return 0;
+}
+
+/* Whether the line goes on in the next: an odd number of backslashes at its end. */
+static bool goes_on(const struct line *line)
+{
+    const char *at = line->end;
+
+    if (at > line->at && at[-1] == '\r')
+        at--;
+    size_t count = 0;
+    while (at > line->at && *--at == '\\')
+        count++;
+    return count % 2 == 1;
+}
+
+static int read_line(struct derive_gitconfig *config, char *section, size_t size, struct line *line)
+{
+    skip_space(line);
+    if (line->at < line->end && *line->at == '[')
+        read_section(line, section, size);
+    skip_space(line);
+    return at_end(line) || section[0] == '\0' ? 0 : read_setting(config, section, line);
+}
+
+int derive_gitconfig_read(struct derive_gitconfig *config, const char *text, size_t size)
+{
+    char section[64] = "";
+    const char *end = text + size;
+    bool passing = false;
+    int r = 0;
+
+    if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+        text += 3;
+    while (r == 0 && text < end) {
+        const char *stop = memchr(text, '\n', (size_t) (end - text));
+        struct line line = {text, stop != NULL ? stop : end};
+        bool more = goes_on(&line);
+
+        if (!passing && !more)
+            r = read_line(config, section, sizeof section, &line);
+        passing = more;
+        text = stop != NULL ? stop + 1 : end;
+    }
+    return r;
+}
+
+/* ---- writing ---------------------------------------------------------------------------------- */
+
+static void print_setting(struct buf *buf, const char *name, const char *value)
+{
+    (void) buf_printf(buf, "\t%s = \"", name);
+    for (; *value != '\0'; value++) {
+        if (*value == '\t') {
+            (void) buf_add_text(buf, "\\t");
+            continue;
+        }
+        if (*value == '"' || *value == '\\')
+            (void) buf_add(buf, "\\", 1);
+        (void) buf_add(buf, value, 1);
+    }
+    (void) buf_add_text(buf, "\"\n");
+}
+
+int derive_gitconfig_print(const struct derive_gitconfig *config, struct buf *buf)
+{
+    const char *section = "";
+
+    for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+        bool is_list = keys[i].kind == VALUE_FOLDER;
+
+        if (is_list ? config->folders.count == 0 : config->values[i] == NULL)
+            continue;
+        if (!str_equal(section, keys[i].section))
+            (void) buf_printf(buf, "[%s]\n", keys[i].section);
+        section = keys[i].section;
+        for (size_t j = 0; is_list && j < config->folders.count; j++)
+            print_setting(buf, keys[i].name, config->folders.items[j]);
+        if (!is_list)
+            print_setting(buf, keys[i].name, config->values[i]);
+    }
+    (void) buf_add_text(buf, "[commit]\n\tgpgsign = false\n[tag]\n\tgpgsign = false\n");
+    return buf->failed;
+}
+
+/* ---- the owner's files ------------------------------------------------------------------------------ */
+
+/* Follows symlinks: a file generated elsewhere is the owner's word as well. */
+static int read_file(struct derive_gitconfig *config, const char *path)
+{
+    AUTO(buf_free) struct buf buf;
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat seen;
+
+    buf_init(&buf, DERIVE_GITCONFIG_LIMIT_BYTES);
+    if (fd < 0 || fstat(fd, &seen) < 0 || !S_ISREG(seen.st_mode) || fd_read_all(fd, &buf) < 0)
+        return 0; /* git inside works without it */
+    return derive_gitconfig_read(config, buf.bytes, buf.size);
+}
+
+/* git's own order: what the second file says wins. */
+static int read_files(const struct derivation *work, struct derive_gitconfig *config,
+                      struct err *err)
+{
+    const char *xdg = getenv("XDG_CONFIG_HOME");
+    const char *home = work->owner->home;
+    AUTO_FREE char *first = xdg != NULL && xdg[0] == '/' ? path_join(xdg, "git/config")
+                                                         : path_join(home, ".config/git/config");
+    AUTO_FREE char *second = path_join(home, ".gitconfig");
+
+    if (first == NULL || second == NULL || read_file(config, first) < 0 ||
+        read_file(config, second) < 0)
+        return err_memory(err);
+    return 0;
+}
+
+int derive_gitconfig_add(const struct derivation *work, struct err *err)
+{
+    AUTO(derive_gitconfig_freep) struct derive_gitconfig *config = derive_gitconfig_new();
+    AUTO(buf_free) struct buf buf;
+    int r = config == NULL ? err_memory(err) : read_files(work, config, err);
+
+    buf_init(&buf, 2 * DERIVE_GITCONFIG_LIMIT_BYTES + 4096);
+    if (r < 0)
+        return r;
+    (void) derive_gitconfig_print(config, &buf);
+    r = buf_check(&buf, ".gitconfig", err);
+    if (r < 0)
+        return r;
+    return derive_place_add(work, POLICY_PLACE_FILE, POLICY_INSIDE_HOME "/.gitconfig", buf.bytes,
+                            "your git identity and settings, signing off", err);
+}

@@ -1,0 +1,98 @@
+/* May a file or folder say what wattle does? It must be the caller's, unchangeable by others, and
+ * outside of the pen and the work tree (L5). */
+#include "derive/derive_priv.h"
+
+#include "base/path.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <string.h>
+
+int derive_location_outside(const char *path, const char *what, const char *const *tops,
+                            struct err *err)
+{
+    for (size_t i = 0; tops != NULL && tops[i] != NULL; i++) {
+        if (!path_is_below(path, tops[i]))
+            continue;
+        (void) err_set(err, EINVAL, "derive.location", "%s '%s' lies in the folder at hand, '%s'",
+                       what, path, tops[i]);
+        return err_hint(err, "nothing in a repository may say what wattle does; keep it outside, "
+                             "and look at HOME and the XDG_*_HOME variables");
+    }
+    return 0;
+}
+
+/* Users often have a group of their own, and folders it may write: that gives nobody else a say. */
+static bool group_is_private(const struct derive_owner *owner, gid_t gid)
+{
+    return gid == owner->gid && str_equal(owner->group, owner->login);
+}
+
+static bool others_may_write(const struct derive_owner *owner, const struct stat *seen)
+{
+    if ((seen->st_mode & S_IWOTH) != 0)
+        return true;
+    return (seen->st_mode & S_IWGRP) != 0 && !group_is_private(owner, seen->st_gid);
+}
+
+/* Files that a declarative system puts there belong to root and cannot be changed by anybody. */
+static bool is_from_store(const char *path, const struct stat *seen)
+{
+    return seen->st_uid == 0 && path_is_below(path, "/nix/store");
+}
+
+int derive_location_judge(const struct derive_owner *owner, const char *path,
+                          const struct stat *seen, const char *what, struct err *err)
+{
+    if (is_from_store(path, seen))
+        return 0;
+    if (seen->st_uid != owner->uid) {
+        (void) err_set(err, EINVAL, "derive.location", "%s '%s' is not yours: it belongs to uid %lu",
+                       what, path, (unsigned long) seen->st_uid);
+        return err_hint(err, "wattle takes its orders from %s alone; chown it, or set the XDG_*_HOME "
+                             "variables to folders of yours",
+                        owner->login);
+    }
+    if (others_may_write(owner, seen)) {
+        (void) err_set(err, EINVAL, "derive.location", "%s '%s' can be changed by other users", what,
+                       path);
+        return err_hint(err, "chmod go-w '%s'", path);
+    }
+    return 0;
+}
+
+/* Cuts the last part off; false at "/". */
+static bool to_parent(char *path)
+{
+    char *slash = strrchr(path, '/');
+
+    if (slash == NULL || path[1] == '\0')
+        return false;
+    slash[slash == path ? 1 : 0] = '\0';
+    return true;
+}
+
+int derive_location_above(const char *path, const char *stop, const char *what, struct err *err)
+{
+    AUTO_FREE char *above = strdup(path);
+
+    if (above == NULL)
+        return err_memory(err);
+    while (to_parent(above) && !str_equal(above, stop)) {
+        struct stat seen;
+
+        if (lstat(above, &seen) < 0) {
+            if (errno == ENOENT)
+                continue; /* nothing of the location is there yet */
+            return err_set(err, errno, "derive.location", "cannot look at '%s', where %s lies",
+                           above, what);
+        }
+        if ((seen.st_mode & (S_IWOTH | S_ISVTX)) != S_IWOTH)
+            continue;
+        (void) err_set(err, EINVAL, "derive.location",
+                       "%s '%s' can be replaced by other users: '%s' is writable by everybody", what,
+                       path, above);
+        return err_hint(err, "chmod o-w '%s'", above);
+    }
+    return 0;
+}

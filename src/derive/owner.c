@@ -1,0 +1,256 @@
+/* Who runs wattle, and where its own things are. */
+#include "derive/derive_priv.h"
+
+#include "base/passwd.h"
+#include "base/path.h"
+#include "base/str.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void derive_owner_freep(struct derive_owner **owner)
+{
+    struct derive_owner *gone = *owner;
+
+    *owner = NULL;
+    if (gone == NULL)
+        return;
+    free(gone->login);
+    free(gone->group);
+    free(gone->gecos);
+    free(gone->home);
+    free(gone->account_home);
+    free(gone->config_dir);
+    free(gone->state_dir);
+    free(gone->cache_dir);
+    free(gone->runtime_dir);
+    free(gone);
+}
+
+/* ---- names ------------------------------------------------------------------------------------ */
+
+/* It is written into /etc/passwd inside, and tools compare it. */
+static bool is_login(const char *name)
+{
+    size_t size = name == NULL ? 0 : strlen(name);
+
+    if (size == 0 || size > 32 || !(isalpha((unsigned char) name[0]) || name[0] == '_'))
+        return false;
+    for (size_t i = 0; i < size; i++)
+        if (!isalnum((unsigned char) name[i]) && strchr("_.-", name[i]) == NULL)
+            return false;
+    return true;
+}
+
+static char *login_without_entry(uid_t uid)
+{
+    const char *const names[] = {getenv("USER"), getenv("LOGNAME")};
+    char *login = NULL;
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        if (is_login(names[i]) && !str_equal(names[i], "root"))
+            return strdup(names[i]);
+    return asprintf(&login, "uid%lu", (unsigned long) uid) < 0 ? NULL : login;
+}
+
+static char *group_name(const char *group_file, gid_t gid)
+{
+    char name[64];
+    char *text = NULL;
+
+    if (passwd_group(group_file, gid, name, sizeof name) == 0)
+        return strdup(name);
+    return asprintf(&text, "gid%lu", (unsigned long) gid) < 0 ? NULL : text;
+}
+
+/* ---- home ------------------------------------------------------------------------------------- */
+
+/* The physical path of a folder; NULL when it is none, or not of `uid` (which may be NULL). */
+static char *folder_of(const char *path, const uid_t *uid)
+{
+    AUTO_FREE char *physical = NULL;
+    AUTO_CLOSE int fd = -1;
+    struct stat seen;
+
+    if (path == NULL || path[0] != '/')
+        return NULL;
+    if (path_physical(path, &physical, NULL) < 0 || stat(physical, &seen) < 0)
+        return NULL;
+    if (!S_ISDIR(seen.st_mode) || (uid != NULL && seen.st_uid != *uid))
+        return NULL;
+    return TAKE_PTR(physical);
+}
+
+static int find_home(struct derive_owner *owner, const char *account_home, struct err *err)
+{
+    const char *home = getenv("HOME");
+
+    owner->account_home = folder_of(account_home, NULL);
+    if (home != NULL && account_home != NULL && str_equal(home, account_home) &&
+        owner->account_home != NULL)
+        owner->home = strdup(owner->account_home);
+    else
+        owner->home = folder_of(home, &owner->uid);
+    if (owner->home == NULL && owner->account_home != NULL)
+        owner->home = strdup(owner->account_home);
+    if (owner->home != NULL && !str_equal(owner->home, "/"))
+        return 0;
+    (void) err_set(err, EINVAL, "derive.home", "cannot find the home folder of uid %lu",
+                   (unsigned long) owner->uid);
+    return err_hint(err, "set HOME to a folder that belongs to you");
+}
+
+static int find_person(const struct derive_machine *machine, struct derive_owner *owner,
+                       struct err *err)
+{
+    struct passwd_entry entry = {0};
+    bool known = false;
+
+    owner->uid = geteuid();
+    owner->gid = getegid();
+    known = passwd_find(machine->passwd_file, owner->uid, &entry) == 0;
+    owner->login = known ? strdup(entry.name) : login_without_entry(owner->uid);
+    owner->gecos = strdup(entry.gecos);
+    owner->group = group_name(machine->group_file, owner->gid);
+    if (owner->login == NULL || owner->gecos == NULL || owner->group == NULL)
+        return err_memory(err);
+    return find_home(owner, known ? entry.home : NULL, err);
+}
+
+/* ---- wattle's own folders ------------------------------------------------------------------------ */
+
+struct own_folder {
+    const char *variable;
+    const char *below_home; /* default; NULL: there is none */
+    const char *what;
+};
+
+/* "<variable>/wattle" or the default, as text. NULL in *ret_path: there is no such folder. */
+static int own_text(const struct own_folder *folder, const char *home, char **ret_path,
+                    struct err *err)
+{
+    const char *value = getenv(folder->variable);
+    AUTO_FREE char *top = NULL;
+    int r = 0;
+
+    if (value != NULL && value[0] != '\0' && value[0] != '/') {
+        (void) err_set(err, EINVAL, "derive.location", "%s is not an absolute path: '%s'",
+                       folder->variable, value);
+        return err_hint(err, "make it begin with '/', or unset it");
+    }
+    if (value != NULL && value[0] != '\0')
+        r = path_normalize(value, "/", NULL, &top, err);
+    else if (folder->below_home != NULL)
+        top = path_join(home, folder->below_home);
+    else
+        return 0;
+    if (r < 0)
+        return r;
+    *ret_path = top == NULL ? NULL : path_join(top, "wattle");
+    return *ret_path == NULL ? err_memory(err) : 0;
+}
+
+/* Tops that hold the account's own home are no reason: deriving refuses them as pens, in better
+ * words, and a home that is a git work tree is the owner's. */
+static int judge_outside(const struct derive_owner *owner, const char *path, const char *what,
+                         const char *const *tops, struct err *err)
+{
+    for (size_t i = 0; tops != NULL && tops[i] != NULL; i++) {
+        const char *const one[] = {tops[i], NULL};
+        int r = 0;
+
+        if (owner->account_home == NULL || !path_is_below(owner->account_home, tops[i]))
+            r = derive_location_outside(path, what, one, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+struct own_search {
+    struct derive_owner *owner;
+    const char *const *tops;
+    bool home_checked; /* the home and all above it cannot be replaced by others */
+};
+
+static int judge_own(struct own_search *search, const char *path, const struct stat *seen,
+                     const char *what, struct err *err)
+{
+    const struct derive_owner *owner = search->owner;
+    bool at_home = path_is_below(path, owner->home);
+    int r = judge_outside(owner, path, what, search->tops, err);
+
+    if (r == 0)
+        r = derive_location_judge(owner, path, seen, what, err);
+    if (r == 0)
+        r = derive_location_above(path, at_home && search->home_checked ? owner->home : "/", what,
+                                  err);
+    search->home_checked = search->home_checked || at_home;
+    return r;
+}
+
+static int find_own(struct own_search *search, const struct own_folder *folder, char **ret_path,
+                    struct err *err)
+{
+    AUTO_FREE char *text = NULL;
+    AUTO_FREE char *physical = NULL;
+    struct stat seen = {0};
+    bool exists = false;
+    int r = own_text(folder, search->owner->home, &text, err);
+
+    if (r < 0 || text == NULL)
+        return r;
+    r = derive_resolve_missing(text, &physical, &exists, &seen, err);
+    if (r == 0)
+        r = judge_own(search, physical, &seen, folder->what, err);
+    if (r == 0)
+        *ret_path = TAKE_PTR(physical);
+    return r;
+}
+
+/* The runtime folder is a convenience: one that is not there or not the caller's (after su) is as
+ * good as none. */
+static int find_runtime(struct own_search *search, struct err *err)
+{
+    static const struct own_folder runtime = {"XDG_RUNTIME_DIR", NULL, "the runtime folder"};
+    const char *value = getenv(runtime.variable);
+    AUTO_FREE char *top = folder_of(value, &search->owner->uid);
+
+    if (value != NULL && value[0] == '/' && top == NULL)
+        return 0;
+    return find_own(search, &runtime, &search->owner->runtime_dir, err);
+}
+
+int derive_owner_find_on(const struct derive_machine *machine, const char *const *forbidden_tops,
+                         struct derive_owner **ret_owner, struct err *err)
+{
+    static const struct own_folder config = {"XDG_CONFIG_HOME", ".config", "the configuration"};
+    static const struct own_folder state = {"XDG_STATE_HOME", ".local/state", "the state folder"};
+    static const struct own_folder cache = {"XDG_CACHE_HOME", ".cache", "the scratch folder"};
+    AUTO(derive_owner_freep) struct derive_owner *owner = calloc(1, sizeof *owner);
+    struct own_search search = {.owner = owner, .tops = forbidden_tops};
+    int r = owner == NULL ? err_memory(err) : find_person(machine, owner, err);
+
+    if (r == 0)
+        r = find_own(&search, &config, &owner->config_dir, err);
+    if (r == 0)
+        r = find_own(&search, &state, &owner->state_dir, err);
+    if (r == 0)
+        r = find_own(&search, &cache, &owner->cache_dir, err);
+    if (r == 0)
+        r = find_runtime(&search, err);
+    if (r < 0)
+        return r;
+    *ret_owner = TAKE_PTR(owner);
+    return 0;
+}
+
+int derive_owner_find(const char *const *forbidden_tops, struct derive_owner **ret_owner,
+                      struct err *err)
+{
+    return derive_owner_find_on(&derive_this_machine, forbidden_tops, ret_owner, err);
+}

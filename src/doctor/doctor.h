@@ -1,0 +1,18 @@
+/* What this machine can enforce, found out by trying. Layer 4. */
+#ifndef WATTLE_DOCTOR_DOCTOR_H
+#define WATTLE_DOCTOR_DOCTOR_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct doctor_options {
+    bool json;    /* one object instead of a table */
+    bool quiet;   /* say nothing when all is well */
+    bool verbose; /* every check, also those that are fine */
+};
+
+/* Tries every layer in a child and writes what was found to `out`. Returns what the program exits
+ * with: 0 all there, 1 weaker than the best, 3 cannot confine. */
+int doctor_run(const struct doctor_options *options, FILE *out);
+
+#endif

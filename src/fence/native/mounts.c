@@ -1,0 +1,253 @@
+#include "fence/native/native_priv.h"
+
+#include "base/cleanup.h"
+#include "base/kernel.h"
+#include "base/path.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define QUIET (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+
+static const char cover_file[] = "/.cover-file";
+static const char cover_folder[] = "/.cover-folder";
+
+struct building {
+    const struct native_plan *plan;
+    struct native_covers covers;
+    int root_fd;
+    unsigned *ret_weak;
+};
+
+/* ---- one step ------------------------------------------------------------------------------ */
+
+static int gone_or_changed(int r, const struct native_step *step, struct err *err)
+{
+    if (r == -ENOENT && step->optional)
+        return 0;
+    if (r == -ENOSYS) {
+        (void) err_set(err, ENOSYS, "fence.native-openat2", "this kernel has no openat2");
+        return err_hint(err, "Linux 5.12 or newer is needed; an outer sandbox may hide the call");
+    }
+    (void) err_set(err, -r, "fence.native-source", "cannot open '%s'", step->source);
+    return err_hint(err, "it was removed or replaced while the run was being started; run it again");
+}
+
+static int check_identity(int tree_fd, const struct native_step *step, struct stat *ret_status,
+                          struct err *err)
+{
+    if (fstat(tree_fd, ret_status) < 0)
+        return gone_or_changed(-errno, step, err);
+    if (step->inode == 0 || (ret_status->st_dev == step->dev && ret_status->st_ino == step->inode))
+        return 0;
+    (void) err_set(err, ESTALE, "fence.native-changed",
+                   "'%s' was replaced while the run was being started", step->source);
+    return err_hint(err, "look at what is there now, and run it again");
+}
+
+/* A detached copy of the tree at `source`, reached without following any symlink. What is compared
+ * is the copy itself, so what was checked is what gets mounted. -ENOENT for a missing optional. */
+static int clone_source(const struct native_step *step, struct stat *ret_status, struct err *err)
+{
+    AUTO_CLOSE int source = path_open_plain(AT_FDCWD, step->source, O_PATH);
+    AUTO_CLOSE int tree = -1;
+    int r;
+
+    if (source < 0) {
+        r = gone_or_changed(source, step, err);
+        return r < 0 ? r : -ENOENT;
+    }
+    tree = kernel_open_tree(source, "",
+                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
+    if (tree < 0)
+        return err_set(err, -tree, "fence.native-mount", "cannot copy the mount of '%s'",
+                       step->source);
+    r = check_identity(tree, step, ret_status, err);
+    return r < 0 ? r : TAKE_FD(tree);
+}
+
+static int step_bind(struct building *building, const struct native_step *step, struct err *err)
+{
+    const uint64_t attributes = QUIET | (step->writable ? 0 : MOUNT_ATTR_RDONLY);
+    struct stat status;
+    AUTO_CLOSE int tree = clone_source(step, &status, err);
+    int r;
+
+    if (tree < 0)
+        return tree == -ENOENT && step->optional ? 0 : tree;
+    r = native_restrict(tree, attributes, true, step->path, err);
+    if (r == 0 && step->make_target)
+        r = native_make_target(building->root_fd, step->path, S_ISDIR(status.st_mode), err);
+    return r < 0 ? r : native_attach(tree, building->root_fd, step->path, err);
+}
+
+static int step_pin(struct building *building, const struct native_step *step, struct err *err)
+{
+    AUTO_CLOSE int target = native_open_target(building->root_fd, step->path, err);
+    AUTO_CLOSE int tree = -1;
+    int r;
+
+    if (target < 0)
+        return target;
+    tree = kernel_open_tree(target, "",
+                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
+    if (tree < 0)
+        return err_set(err, -tree, "fence.native-mount", "cannot copy the mount of '%s'",
+                       step->path);
+    r = native_restrict(tree, QUIET, true, step->path, err);
+    return r < 0 ? r : native_attach(tree, building->root_fd, step->path, err);
+}
+
+static int step_tmpfs(struct building *building, const struct native_step *step, struct err *err)
+{
+    const bool island = step->kind == NATIVE_ISLAND;
+    char size[32];
+    const char *const options[][2] = {
+        {"size", size}, {"mode", island ? "0755" : "1777"}, {NULL, NULL}};
+    AUTO_CLOSE int mount = -1;
+    int r;
+
+    (void) snprintf(size, sizeof size, "%llu", (unsigned long long) step->bytes);
+    mount = native_new_filesystem("tmpfs", options, QUIET, err);
+    if (mount < 0)
+        return mount;
+    r = native_make_folder(building->root_fd, step->path, 0755, err);
+    return r < 0 ? r : native_attach(mount, building->root_fd, step->path, err);
+}
+
+static int take_step(struct building *building, const struct native_step *step, struct err *err)
+{
+    switch (step->kind) {
+    case NATIVE_FOLDER:
+        return native_make_folder(building->root_fd, step->path, 0755, err);
+    case NATIVE_SYMLINK:
+        return native_make_symlink(building->root_fd, step->path, step->source, err);
+    case NATIVE_FILE:
+        return native_make_file(building->root_fd, step->path, step->source, err);
+    case NATIVE_BIND:
+        return step_bind(building, step, err);
+    case NATIVE_TMPFS:
+    case NATIVE_ISLAND:
+        return step_tmpfs(building, step, err);
+    case NATIVE_DEV:
+        return native_dev_make(building->plan, building->root_fd, step->path, err);
+    case NATIVE_PROC:
+        return native_proc_make(building->plan, &building->covers, building->root_fd, step->path,
+                                building->ret_weak, err);
+    case NATIVE_COVER:
+        return native_cover(&building->covers, building->root_fd, step->path, err);
+    case NATIVE_PIN:
+        return step_pin(building, step, err);
+    }
+    return err_set(err, EINVAL, "fence.native-step", "unknown step in the plan");
+}
+
+/* ---- the new root -------------------------------------------------------------------------- */
+
+static int attach_root(const struct native_plan *plan, struct err *err)
+{
+    static const char *const options[][2] = {
+        {"size", "16m"}, {"nr_inodes", "16k"}, {"mode", "0755"}, {NULL, NULL}};
+    AUTO_CLOSE int root = native_new_filesystem("tmpfs", options, QUIET, err);
+    int r;
+
+    if (root < 0)
+        return root;
+    r = kernel_move_mount(root, "", AT_FDCWD, plan->staging, MOVE_MOUNT_F_EMPTY_PATH);
+    if (r < 0)
+        return err_set(err, -r, "fence.native-mount", "cannot attach the new root on '%s'",
+                       plan->staging);
+    return TAKE_FD(root);
+}
+
+/* Covers are copies of an empty file and an empty folder that nobody may open. The names go once
+ * everything is built; the copies stay. */
+static int make_covers(struct building *building, struct err *err)
+{
+    int r = native_make_file(building->root_fd, cover_file, "", err);
+
+    if (r == 0)
+        r = native_make_folder(building->root_fd, cover_folder, 0000, err);
+    if (r < 0)
+        return r;
+    if (fchmodat(building->root_fd, cover_file + 1, 0000, 0) < 0)
+        return err_set(err, errno, "fence.native-mount", "cannot close the cover");
+    building->covers.file_fd = native_open_target(building->root_fd, cover_file, err);
+    if (building->covers.file_fd < 0)
+        return building->covers.file_fd;
+    building->covers.folder_fd = native_open_target(building->root_fd, cover_folder, err);
+    return building->covers.folder_fd < 0 ? building->covers.folder_fd : 0;
+}
+
+static int remove_covers(struct building *building, struct err *err)
+{
+    cleanup_close(&building->covers.file_fd);
+    cleanup_close(&building->covers.folder_fd);
+    if (unlinkat(building->root_fd, cover_file + 1, 0) < 0 ||
+        unlinkat(building->root_fd, cover_folder + 1, AT_REMOVEDIR) < 0)
+        return err_set(err, errno, "fence.native-mount", "cannot remove the covers");
+    return 0;
+}
+
+static int close_islands(const struct building *building, struct err *err)
+{
+    for (size_t i = 0; i < building->plan->step_count; i++) {
+        const struct native_step *step = &building->plan->steps[i];
+        AUTO_CLOSE int fd = -1;
+        int r;
+
+        if (step->kind != NATIVE_ISLAND)
+            continue;
+        fd = native_open_target(building->root_fd, step->path, err);
+        if (fd < 0)
+            return fd;
+        r = native_restrict(fd, MOUNT_ATTR_RDONLY, false, step->path, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int native_mounts_build(const struct native_plan *plan, int *ret_root_fd, unsigned *ret_weak,
+                        struct err *err)
+{
+    AUTO_CLOSE int root_fd = -1;
+    struct building building = {.plan = plan, .covers = {-1, -1}, .ret_weak = ret_weak};
+    int r = kernel_mount_propagation("/", MS_REC | MS_PRIVATE);
+
+    if (r < 0)
+        return err_set(err, -r, "fence.native-mount", "cannot make the mounts private");
+    root_fd = attach_root(plan, err);
+    if (root_fd < 0)
+        return root_fd;
+    building.root_fd = root_fd;
+    r = make_covers(&building, err);
+    for (size_t i = 0; r == 0 && i < plan->step_count; i++)
+        r = take_step(&building, &plan->steps[i], err);
+    if (r == 0)
+        r = close_islands(&building, err);
+    if (r == 0)
+        r = remove_covers(&building, err);
+    if (r < 0)
+        return r;
+    *ret_root_fd = TAKE_FD(root_fd);
+    return 0;
+}
+
+int native_mounts_enter(int root_fd, struct err *err)
+{
+    int r = fchdir(root_fd) < 0 ? -errno : 0;
+
+    if (r == 0)
+        r = kernel_pivot_root(".", ".");
+    if (r == 0)
+        r = kernel_umount(".", MNT_DETACH);
+    if (r < 0)
+        return err_set(err, -r, "fence.native-pivot", "cannot change to the new root");
+    r = native_restrict(root_fd, MOUNT_ATTR_RDONLY | QUIET, false, "/", err);
+    if (r == 0 && chdir("/") < 0)
+        return err_set(err, errno, "fence.native-pivot", "cannot change to the new root");
+    return r;
+}

@@ -1,0 +1,43 @@
+#include "fence/native/seccomp.h"
+
+#include "base/cleanup.h"
+#include "fence/seccomp_baked.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The test for an argument's low half reads the first four of its eight bytes. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the filters are for little endian");
+
+#if defined(__x86_64__) && !defined(__ILP32__)
+#define BAKED_COMMAND seccomp_baked_x86_64_command
+#define BAKED_INIT seccomp_baked_x86_64_init
+#elif defined(__aarch64__) && !defined(__ILP32__)
+#define BAKED_COMMAND seccomp_baked_aarch64_command
+#define BAKED_INIT seccomp_baked_aarch64_init
+#else
+#error "seccomp_table.h has no call numbers for this processor"
+#endif
+
+/* struct sock_fprog with the const that the kernel keeps but its header does not say. */
+struct program {
+    unsigned short length;
+    const struct sock_filter *code;
+};
+_Static_assert(sizeof(struct program) == sizeof(struct sock_fprog), "layout");
+_Static_assert(offsetof(struct program, code) == offsetof(struct sock_fprog, filter), "layout");
+
+static const struct program programs[] = {
+    [SECCOMP_COMMAND] = {ARRAY_SIZE(BAKED_COMMAND), BAKED_COMMAND},
+    [SECCOMP_INIT] = {ARRAY_SIZE(BAKED_INIT), BAKED_INIT},
+};
+
+int seccomp_load(enum seccomp_program program)
+{
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &programs[program]) < 0)
+        return -errno;
+    return 0;
+}

@@ -1,0 +1,18 @@
+/* Loads the filters that were made of seccomp_table.h when wattle was built. Layer 2. */
+#ifndef WATTLE_FENCE_NATIVE_SECCOMP_H
+#define WATTLE_FENCE_NATIVE_SECCOMP_H
+
+#include "base/err.h"
+
+enum seccomp_program {
+    SECCOMP_COMMAND, /* worn by the command and all it starts */
+    SECCOMP_INIT,    /* worn by pid 1: the same, but openat2 is allowed */
+};
+
+/* Puts a filter on the calling thread, for good; more than one may be worn. PR_SET_NO_NEW_PRIVS
+ * must be set. One system call: no malloc, safe in a signal handler and in a vforked child, where
+ * it may change the parent's errno. Returns 0 or -errno: EACCES without NO_NEW_PRIVS, ENOSYS or
+ * EINVAL from a kernel without filters. */
+int seccomp_load(enum seccomp_program program) MUST_CHECK;
+
+#endif

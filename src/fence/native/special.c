@@ -1,0 +1,232 @@
+/* /dev and /proc of the new root. */
+#include "fence/native/native_priv.h"
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/kernel.h"
+#include "fence/fence.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#define QUIET (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define LOCKED (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
+#define PATH_ROOM 256
+
+static void below(char *path, const char *top, const char *name)
+{
+    (void) snprintf(path, PATH_ROOM, "%s/%s", top, name);
+}
+
+int native_cover(const struct native_covers *covers, int root_fd, const char *path,
+                 struct err *err)
+{
+    AUTO_CLOSE int target = native_open_target(root_fd, path, err);
+    AUTO_CLOSE int tree = -1;
+    struct stat status;
+    int r;
+
+    if (target < 0)
+        return target;
+    if (fstat(target, &status) < 0)
+        return err_set(err, errno, "fence.native-mount", "cannot look at '%s'", path);
+    tree = kernel_open_tree(S_ISDIR(status.st_mode) ? covers->folder_fd : covers->file_fd, "",
+                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+    if (tree < 0)
+        return err_set(err, -tree, "fence.native-mount", "cannot copy the cover");
+    r = native_restrict(tree, LOCKED, false, path, err);
+    if (r < 0)
+        return r;
+    r = kernel_move_mount(tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+    return r < 0 ? err_set(err, -r, "fence.native-mount", "cannot cover '%s'", path) : 0;
+}
+
+/* ---- /dev ---------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    unsigned major, minor;
+} devices[] = {
+    {"null", 1, 3}, {"zero", 1, 5}, {"full", 1, 7}, {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0},
+};
+
+static const struct {
+    const char *name, *target;
+} device_links[] = {
+    {"fd", "/proc/self/fd"},       {"stdin", "/proc/self/fd/0"},  {"stdout", "/proc/self/fd/1"},
+    {"stderr", "/proc/self/fd/2"}, {"ptmx", "pts/ptmx"},
+};
+
+/* The host's node may have been replaced by something else (CVE-2025-31133 was of this kind): the
+ * copy is looked at before it is shown. */
+static int bind_device(int root_fd, const char *top, size_t index, struct err *err)
+{
+    char source[PATH_ROOM], path[PATH_ROOM];
+    AUTO_CLOSE int tree = -1;
+    struct stat status;
+    int r;
+
+    below(source, "/dev", devices[index].name);
+    below(path, top, devices[index].name);
+    tree = kernel_open_tree(AT_FDCWD, source,
+                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+    if (tree < 0)
+        return err_set(err, -tree, "fence.native-device", "cannot open '%s'", source);
+    if (fstat(tree, &status) < 0 || !S_ISCHR(status.st_mode) ||
+        status.st_rdev != makedev(devices[index].major, devices[index].minor))
+        return err_set(err, ENODEV, "fence.native-device", "'%s' is not the device of that name",
+                       source);
+    /* Read-only: a device still takes bytes, but root inside cannot change the node's mode. */
+    r = native_restrict(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, false, path,
+                        err);
+    if (r == 0)
+        r = native_make_file(root_fd, path, "", err);
+    return r == 0 ? native_attach(tree, root_fd, path, err) : r;
+}
+
+static int mount_new(int root_fd, const char *top, const char *name, const char *type,
+                     const char *const options[][2], uint64_t attributes, struct err *err)
+{
+    char path[PATH_ROOM];
+    AUTO_CLOSE int mount = native_new_filesystem(type, options, attributes, err);
+    int r;
+
+    if (mount < 0)
+        return mount;
+    below(path, top, name);
+    r = native_make_folder(root_fd, path, 0755, err);
+    return r == 0 ? native_attach(mount, root_fd, path, err) : r;
+}
+
+int native_dev_make(const struct native_plan *plan, int root_fd, const char *path,
+                    struct err *err)
+{
+    /* No gid=5 as on hosts: that group is not mapped inside. `max` bounds what one job takes of the
+     * machine's terminals. */
+    static const char *const terminals[][2] = {
+        {"newinstance", NULL}, {"ptmxmode", "0666"}, {"mode", "0620"}, {"max", "256"}, {NULL, NULL}};
+    char size[32];
+    const char *const memory[][2] = {{"size", size}, {"mode", "1777"}, {NULL, NULL}};
+    int r = native_make_folder(root_fd, path, 0755, err);
+
+    (void) snprintf(size, sizeof size, "%llu", (unsigned long long) plan->shm_bytes);
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(devices); i++)
+        r = bind_device(root_fd, path, i, err);
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(device_links); i++) {
+        char link[PATH_ROOM];
+
+        below(link, path, device_links[i].name);
+        r = native_make_symlink(root_fd, link, device_links[i].target, err);
+    }
+    if (r == 0)
+        r = mount_new(root_fd, path, "pts", "devpts", terminals,
+                      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+    return r == 0 ? mount_new(root_fd, path, "shm", "tmpfs", memory, QUIET, err) : r;
+}
+
+/* ---- /proc --------------------------------------------------------------------------------- */
+
+enum mask_kind { MASK_READ_ONLY, MASK_COVER };
+
+/* What /proc shows of the machine rather than of the job. `root_only`: an ordinary user is refused
+ * by the file's mode already. */
+static const struct {
+    const char *name;
+    enum mask_kind kind;
+    bool root_only;
+} masks[] = {
+    {"sys", MASK_READ_ONLY, false},
+    {"irq", MASK_READ_ONLY, false},
+    {"bus", MASK_READ_ONLY, false},
+    {"fs", MASK_READ_ONLY, false},
+    {"sysrq-trigger", MASK_READ_ONLY, false},
+    {"acpi", MASK_COVER, false},
+    {"scsi", MASK_COVER, false},
+    {"driver", MASK_COVER, false},
+    {"kcore", MASK_COVER, false},
+    {"keys", MASK_COVER, false},
+    {"key-users", MASK_COVER, false},
+    {"timer_list", MASK_COVER, false},
+    {"sched_debug", MASK_COVER, false},
+    {"kallsyms", MASK_COVER, false},
+    {"kmsg", MASK_COVER, false},
+    {"config.gz", MASK_COVER, false},
+    {"slabinfo", MASK_COVER, true},
+    {"vmallocinfo", MASK_COVER, true},
+    {"iomem", MASK_COVER, true},
+    {"ioports", MASK_COVER, true},
+    {"pagetypeinfo", MASK_COVER, true},
+    {"kpagecount", MASK_COVER, true},
+    {"kpageflags", MASK_COVER, true},
+    {"kpagecgroup", MASK_COVER, true},
+    {"mtrr", MASK_COVER, true},
+};
+_Static_assert(ARRAY_SIZE(masks) <= 32, "one bit each in native_plan.proc_masks");
+
+unsigned native_proc_masks_here(bool root)
+{
+    unsigned here = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(masks); i++) {
+        char path[PATH_ROOM];
+
+        below(path, "/proc", masks[i].name);
+        if ((root || !masks[i].root_only) && faccessat(AT_FDCWD, path, F_OK, 0) == 0)
+            here |= 1u << i;
+    }
+    return here;
+}
+
+static int bind_read_only(int proc_fd, int root_fd, const char *name, const char *path,
+                          struct err *err)
+{
+    AUTO_CLOSE int tree = kernel_open_tree(proc_fd, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    int r;
+
+    if (tree < 0)
+        return err_set(err, -tree, "fence.native-proc", "cannot copy '%s'", path);
+    r = native_restrict(tree, LOCKED, false, path, err);
+    return r == 0 ? native_attach(tree, root_fd, path, err) : r;
+}
+
+static void set_pid_max(const struct native_plan *plan, int proc_fd, unsigned *ret_weak)
+{
+    if (plan->shown_pid_max != NULL &&
+        fd_put(proc_fd, "sys/kernel/pid_max", plan->shown_pid_max) == 0)
+        return;
+    *ret_weak |= plan->uid == 0 ? FENCE_WEAK_PROCESSES_NONE : FENCE_WEAK_PROCESSES_RLIMIT;
+}
+
+int native_proc_make(const struct native_plan *plan, const struct native_covers *covers,
+                     int root_fd, const char *path, unsigned *ret_weak, struct err *err)
+{
+    static const char *const none[][2] = {{NULL, NULL}};
+    AUTO_CLOSE int proc_fd = native_new_filesystem(
+        "proc", none, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
+    int r;
+
+    if (proc_fd < 0)
+        return proc_fd;
+    set_pid_max(plan, proc_fd, ret_weak);
+    r = native_make_folder(root_fd, path, 0555, err);
+    /* The entries of /proc are one for the whole machine and belong to root, who could change their
+     * modes through ours. An ordinary user cannot, and keeps what may be written of itself. */
+    if (r == 0 && plan->uid == 0)
+        r = native_restrict(proc_fd, LOCKED, false, path, err);
+    if (r == 0)
+        r = native_attach(proc_fd, root_fd, path, err);
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(masks); i++) {
+        char mask[PATH_ROOM];
+
+        if (!(plan->proc_masks & (1u << i)))
+            continue;
+        below(mask, path, masks[i].name);
+        r = masks[i].kind == MASK_COVER
+                ? native_cover(covers, root_fd, mask, err)
+                : bind_read_only(proc_fd, root_fd, masks[i].name, mask, err);
+    }
+    return r;
+}

@@ -1,0 +1,76 @@
+/* One run: clone, fence, supervise, report. Layer 3; the only user of fence/ besides doctor.
+ *
+ * The caller's process becomes the supervisor until the job is over: single-threaded, plain poll,
+ * no library. Everything that runs dies with it (liveness socket and PDEATHSIG). */
+#ifndef WATTLE_JOB_JOB_H
+#define WATTLE_JOB_JOB_H
+
+#include "policy/policy.h"
+
+enum job_tty { JOB_TTY_AUTO, JOB_TTY_YES, JOB_TTY_NO };
+
+struct job_result {
+    int status;      /* wait status of the command */
+    int exit_code;   /* what wattle exits with: the command's own code, 124, 128+N */
+    int signal;      /* 0 or the signal that ended the command */
+    bool timed_out;  /* the deadline passed */
+    bool stopped;    /* a signal to the supervisor, or the control, ended it */
+    uint64_t wall_ms;
+    size_t tail_size; /* the last bytes of stderr (or of the terminal), for hints; hostile bytes */
+    char tail[8192];
+};
+
+struct job_start {
+    pid_t init_pid;        /* the job's pid 1 as the host sees it */
+    const char *mechanism; /* borrowed */
+    int landlock_abi;
+    unsigned weak; /* enum fence_weak */
+};
+
+/* Output that is kept instead of passed on: constant memory, whatever the job writes. */
+#define JOB_KEEP_BYTES 16384u
+struct job_output {
+    uint64_t total_bytes;
+    size_t head_size;
+    size_t tail_start; /* ring: oldest byte */
+    size_t tail_size;
+    char head[JOB_KEEP_BYTES];
+    char tail[JOB_KEEP_BYTES];
+};
+
+struct job_request {
+    struct policy *policy; /* the run's own places are added to it */
+    const char *const *argv;
+    const char *mechanism; /* NULL: choose */
+    const char *cache_dir; /* scratch below it; made 0700 when missing */
+    const char *state_dir; /* open-run mark and pen caches below it; made 0700 when missing */
+    enum job_tty tty;
+    bool keep_tail;            /* pass stderr through the supervisor, for hints */
+    struct job_output *output; /* not NULL: stdin is empty, stdout and stderr are kept here */
+
+    /* Called in the supervisor once the command runs. May be NULL. */
+    void (*on_start)(void *context, const struct job_start *start);
+    /* Polled beside the job; when readable or hung up `on_control` is called. It returns 0, a signal
+     * number to pass on, or -1: kill everything now. -1: none. */
+    int control_fd;
+    int (*on_control)(void *context);
+    void *context;
+
+    /* The memory of the program's own argv, overwritten in pid 1, whose /proc/1/cmdline the job can
+     * read. May be NULL. */
+    char *own_argv;
+    size_t own_argv_size;
+};
+
+/* Runs to the end. Fills *ret_result and returns 0 when the command ran; else -errno with why
+ * nothing (more) was run: job.exec with ENOENT, EACCES, ENOEXEC ... for an exec that failed inside.
+ * Signals: TERM and HUP are passed on and followed by KILL after limits.kill_after_ms; INT, QUIT,
+ * USR1, USR2, WINCH, CONT are passed on; a second TERM kills at once. */
+int job_run(const struct job_request *request, struct job_result *ret_result,
+            struct err *err) MUST_CHECK;
+
+/* Removes what crashed runs left below the two folders: marks nobody holds, their scratch and
+ * cgroups. Returns how many were finished, or -errno. job_run does this at its start. */
+int job_sweep(const char *cache_dir, const char *state_dir, struct err *err) MUST_CHECK;
+
+#endif

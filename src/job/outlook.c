@@ -1,0 +1,37 @@
+#include "job/outlook.h"
+
+#include "base/cleanup.h"
+#include "fence/fence.h"
+
+int job_outlook(const struct policy *policy, const char *mechanism, struct job_start *ret_start,
+                struct err *err)
+{
+    AUTO(fence_freep) struct fence *fence = NULL;
+    int rc = fence_prepare(policy, mechanism, &fence, err);
+
+    if (rc < 0)
+        return rc;
+    *ret_start = (struct job_start){
+        .mechanism = fence_mechanism(fence), /* a name of the const table of mechanisms */
+        .landlock_abi = fence_landlock_abi(fence),
+        .weak = fence_weak(fence),
+    };
+    return 0;
+}
+
+bool job_weakness(unsigned weak, size_t index, struct job_weakness *ret_weakness)
+{
+    for (size_t i = 0; i < FENCE_WEAK_COUNT; i++) {
+        const struct fence_weakness *known = &fence_weaknesses[i];
+
+        if ((weak & known->bit) == 0 || index-- > 0)
+            continue;
+        *ret_weakness = (struct job_weakness){
+            .id = known->id,
+            .what = known->what,
+            .mend = known->mend,
+        };
+        return true;
+    }
+    return false;
+}

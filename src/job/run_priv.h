@@ -1,0 +1,167 @@
+/* The parts of one run. Private to src/job. job.c holds the order; each part below has its file. */
+#ifndef WATTLE_JOB_RUN_PRIV_H
+#define WATTLE_JOB_RUN_PRIV_H
+
+#include "fence/fence.h"
+#include "job/job.h"
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/types.h>
+#include <termios.h>
+
+/* ---- files.c: open-run mark, scratch, caches ------------------------------------------------ */
+
+#define RUN_ID_SIZE 24
+
+/* While a process of the run lives its mark is locked: the lock belongs to an open file that the
+ * supervisor and pid 1 share. A mark nobody holds is a crashed run. */
+struct run_files {
+    char id[RUN_ID_SIZE]; /* name of the mark, of the scratch folder and of the cgroup */
+    int marks_fd;         /* <state>/runs */
+    int lock_fd;          /* the mark, locked */
+    int scratch_top_fd;   /* <cache>/scratch */
+};
+
+/* Makes mark and scratch, and adds the places of the run to the policy. On failure nothing stays. */
+int run_files_make(struct run_files *files, const struct job_request *request,
+                   struct err *err) MUST_CHECK;
+/* Writes the cgroup's path to the mark, so that a sweep finds it. */
+int run_files_note_cgroup(struct run_files *files, const char *path, struct err *err) MUST_CHECK;
+/* Removes scratch, then mark; a scratch that resists keeps its mark for the next sweep. */
+void run_files_remove(struct run_files *files);
+
+/* ---- cgroup.c: version 2, where a part of the tree is ours ----------------------------------- */
+
+struct run_cgroup {
+    int fd;       /* the job's group, for clone3; -1: none */
+    bool memory;  /* memory.max is in force */
+    bool pids;    /* pids.max is in force */
+    char path[512];
+};
+
+/* No delegated tree is no error: fd stays -1. What the policy needs and cannot have is one. */
+int run_cgroup_make(struct run_cgroup *cgroup, const struct policy *policy, const char *id,
+                    struct err *err) MUST_CHECK;
+void run_cgroup_remove(struct run_cgroup *cgroup);
+
+/* ---- stdio.c, relay.c: what the job gets as 0, 1, 2 ------------------------------------------ */
+
+#define RELAY_BYTES 65536u
+
+struct relay {
+    int from; /* -1: done */
+    int to;   /* -1: nowhere, only kept */
+    bool close_from, close_to; /* ours: closing tells the other side that this is the end */
+    bool from_socket, to_socket;
+    size_t chunk; /* most bytes a write may have without blocking; 0: any */
+    size_t start, end;
+    char *buffer;
+    struct job_result *tail_of; /* the last bytes are kept there */
+    struct job_output *output;  /* everything is kept there, bounded */
+};
+
+struct run_stdio {
+    int job_fds[3]; /* descriptors for the job; -1: its own /dev/null */
+    struct relay in, out, err;
+};
+
+int run_stdio_open(struct run_stdio *stdio, const struct job_request *request,
+                   struct job_result *result, struct err *err) MUST_CHECK;
+/* After the clone: the job's ends belong to the job. */
+void run_stdio_close_job_ends(struct run_stdio *stdio);
+void run_stdio_close(struct run_stdio *stdio);
+
+/* Takes over `from` and `to` where close_from and close_to say so, also on failure. */
+int relay_open(struct relay *relay, struct err *err) MUST_CHECK;
+bool relay_busy(const struct relay *relay); /* not done */
+size_t relay_poll(const struct relay *relay, struct pollfd *fds); /* 0 or 1 entries */
+void relay_step(struct relay *relay, short events); /* one read or one write */
+void relay_close(struct relay *relay);
+
+/* ---- terminal.c: own pty instead of the caller's terminal ------------------------------------ */
+
+struct run_terminal {
+    bool used;
+    bool raw;
+    int watch_fd;    /* pipe to the process that restores after a crash of the supervisor */
+    pid_t watch_pid;
+    int master_fd;   /* of the job's pty, once pid 1 has sent it */
+    struct termios before;
+    struct winsize size;
+};
+
+bool run_terminal_wanted(const struct job_request *request);
+int run_terminal_prepare(struct run_terminal *terminal, struct err *err) MUST_CHECK;
+int run_terminal_enter(struct run_terminal *terminal, struct err *err) MUST_CHECK; /* raw mode */
+void run_terminal_resize(struct run_terminal *terminal);
+void run_terminal_leave(struct run_terminal *terminal);
+
+/* ---- spawn.c, init.c: pid 1 ------------------------------------------------------------------ */
+
+/* From pid 1 to the supervisor, one packet each, in this order: PTY (only with a terminal), then
+ * STARTED, then EXITED; FAILED ends at any point before STARTED. */
+enum init_kind { INIT_FAILED, INIT_PTY, INIT_STARTED, INIT_EXITED };
+struct init_message {
+    enum init_kind kind;
+    int status;    /* EXITED: wait status */
+    unsigned weak; /* STARTED */
+    struct err err; /* FAILED */
+};
+/* From the supervisor to pid 1: pass this signal on to the command's process group. */
+struct init_order {
+    int signal;
+};
+
+struct init_args {
+    const struct fence *fence;
+    const struct policy *policy;
+    const char *const *argv;
+    const char *const *envp;
+    const char *path; /* what is executed */
+    int control_fd;   /* our end */
+    int other_fd;     /* the supervisor's end, to be closed */
+    int lock_fd;      /* kept open, so that the mark stays locked while we live */
+    int job_fds[3];
+    mode_t umask; /* the caller's, for the command */
+    bool tty;
+    struct termios tty_modes;
+    struct winsize tty_size;
+    char *own_argv;
+    size_t own_argv_size;
+};
+
+_Noreturn void init_main(const struct init_args *args);
+
+/* Clones pid 1 into the fence's namespaces, there to run init_main. Returns its pid. */
+pid_t run_spawn(const struct init_args *args, int cgroup_fd, int *ret_pidfd,
+                struct err *err) MUST_CHECK;
+
+/* ---- supervise.c: the loop ------------------------------------------------------------------- */
+
+struct run {
+    const struct job_request *request;
+    struct job_result *result;
+    struct fence *fence;
+    struct run_files files;
+    struct run_cgroup cgroup;
+    struct run_stdio stdio;
+    struct run_terminal terminal;
+    mode_t umask;
+    pid_t init_pid;
+    int control_fd; /* to pid 1 */
+    int pidfd;
+    int signal_fd;
+
+    bool started, exited, reaped, gave_up;
+    bool killing;          /* TERM was sent; KILL follows at kill_at_ms */
+    uint64_t deadline_at_ms; /* 0: none */
+    uint64_t kill_at_ms;     /* 0: none */
+    struct err failure;      /* what pid 1 said; code 0: nothing */
+};
+
+int run_supervise(struct run *run, struct err *err) MUST_CHECK;
+
+#endif

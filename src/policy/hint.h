@@ -1,0 +1,20 @@
+/* Why a run may have failed, from the policy and the job's own last words alone. Layer 1.
+ * The host is never looked at: a job could otherwise learn what exists there. */
+#ifndef WATTLE_POLICY_HINT_H
+#define WATTLE_POLICY_HINT_H
+
+#include "base/buf.h"
+#include "policy/policy.h"
+
+#define HINT_MAX 3
+
+/* Reads a tail of the job's stderr (hostile bytes, any length) and appends at most HINT_MAX lines
+ * "blocked: write to ~/notes is outside the policy; allow it with --rw ~/notes". Knows messages for
+ * files (EACCES, EPERM, EROFS, ENOENT, EBUSY, EXDEV with a path), network (resolver, unreachable,
+ * refused), namespaces, set-id bits, bounds (EAGAIN on fork, ENOSPC in /tmp, EFBIG, EMFILE), and
+ * programs that ask for a terminal. `home` is the owner's, for "~"; NULL: paths stay whole. Never
+ * proposes a credential place or wattle's own folders. Returns the number of lines. */
+int hint_find(const struct policy *policy, const char *home, const char *tail, size_t size,
+              struct buf *lines);
+
+#endif

@@ -1,0 +1,522 @@
+/* The owner's files. Every key there is stands in one of the tables below, with its reader; what is
+ * in no table is refused. The schema shipped, contrib/policy.schema.json, says the same. */
+#include "policy/settings.h"
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "base/str.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEYS_MAX 16
+#define PROCESSES_MAX (UINT64_C(1) << 22)  /* the kernel's own bound on process ids */
+#define OPEN_FILES_MAX (UINT64_C(1) << 30) /* and on descriptors */
+
+struct reader {
+    const char *name; /* of the file */
+    const char *home;
+    enum settings_source source;
+    struct settings *settings; /* being filled */
+};
+
+struct key {
+    const char *path; /* from the top: "filesystem.allowRead"; NULL ends a table */
+    int (*read)(struct reader *reader, const struct key *key, json_t *value, struct err *err);
+    bool tightens;        /* the administrator may say it */
+    const struct key *in; /* an object: its keys */
+    enum policy_access access;
+    bool hold;
+    size_t offset; /* in struct policy_limits */
+    uint64_t most;
+};
+
+/* ---- words for what is wrong ------------------------------------------------------------- */
+
+static const char *key_name(const struct key *key)
+{
+    const char *dot = strrchr(key->path, '.');
+
+    return dot == NULL ? key->path : dot + 1;
+}
+
+static int wrong_type(const struct reader *reader, const struct key *key, const char *expected,
+                      struct err *err)
+{
+    return err_set(err, EINVAL, "settings.type", "%s: '%s' must be %s", reader->name, key->path,
+                   expected);
+}
+
+static int wrong_value(const struct reader *reader, const struct key *key, const char *problem,
+                       const char *value, struct err *err)
+{
+    return err_set(err, EINVAL, "settings.value", "%s: '%s' %s: '%s'", reader->name, key->path,
+                   problem, value);
+}
+
+static int unknown_key(const struct reader *reader, const struct key *object, const char *text,
+                       const struct key *keys, struct err *err)
+{
+    const char *names[KEYS_MAX + 1] = {NULL};
+    const char *nearest = NULL;
+    const char *where = object == NULL ? "at the top" : object->path;
+    const char *quote = object == NULL ? "" : "'";
+
+    for (size_t i = 0; keys[i].path != NULL; i++) {
+        assert(i < KEYS_MAX);
+        names[i] = key_name(&keys[i]);
+    }
+    nearest = str_nearest(text, names);
+    if (nearest == NULL)
+        return err_set(err, EINVAL, "settings.unknown-key", "%s: unknown key '%s' %s%s%s%s",
+                       reader->name, text, object == NULL ? "" : "in ", quote, where, quote);
+    return err_set(err, EINVAL, "settings.unknown-key",
+                   "%s: unknown key '%s' %s%s%s%s; did you mean '%s'?", reader->name, text,
+                   object == NULL ? "" : "in ", quote, where, quote, nearest);
+}
+
+/* ---- objects ----------------------------------------------------------------------------- */
+
+static const struct key *key_find(const struct key *keys, const char *name)
+{
+    for (; keys->path != NULL; keys++)
+        if (str_equal(key_name(keys), name))
+            return keys;
+    return NULL;
+}
+
+static int read_member(struct reader *reader, const struct key *key, json_t *value, struct err *err)
+{
+    if (reader->source == SETTINGS_ADMIN && !key->tightens) {
+        (void) err_set(err, EINVAL, "settings.admin",
+                       "%s: '%s' cannot stand in the administrator's file", reader->name,
+                       key->path);
+        return err_hint(err, "it can only tighten: denyRead, denyWrite, deniedDomains, limits, "
+                             "timeout and require");
+    }
+    return key->read(reader, key, value, err);
+}
+
+/* `object` is NULL for the whole file. */
+static int read_keys(struct reader *reader, const struct key *object, const struct key *keys,
+                     json_t *value, struct err *err)
+{
+    const char *name = NULL;
+    json_t *member = NULL;
+
+    json_object_foreach(value, name, member)
+    {
+        const struct key *key = key_find(keys, name);
+        int r = key == NULL ? unknown_key(reader, object, name, keys, err)
+                            : read_member(reader, key, member, err);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int read_object(struct reader *reader, const struct key *key, json_t *value, struct err *err)
+{
+    if (!json_is_object(value))
+        return wrong_type(reader, key, "an object", err);
+    return read_keys(reader, key, key->in, value, err);
+}
+
+/* ---- lists of texts ---------------------------------------------------------------------- */
+
+/* Calls `each` for every text of a list; `expected` is said when it is none. */
+static int read_texts(struct reader *reader, const struct key *key, json_t *value,
+                      int (*each)(struct reader *reader, const struct key *key, const char *text,
+                                  struct err *err),
+                      struct err *err)
+{
+    if (!json_is_array(value))
+        return wrong_type(reader, key, "a list of texts, like [\"...\"]", err);
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const char *text = json_string_value(json_array_get(value, i));
+        int r = text == NULL ? wrong_type(reader, key, "a list of texts and nothing else", err)
+                             : each(reader, key, text, err);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Appends `*text` and takes it over; on failure it stays the caller's. */
+static int add_text(char ***texts, size_t *count, char **text, struct err *err)
+{
+    char **grown = reallocarray(*texts, *count + 1, sizeof *grown);
+
+    if (grown == NULL)
+        return err_memory(err);
+    *texts = grown;
+    grown[(*count)++] = TAKE_PTR(*text);
+    return 0;
+}
+
+/* ---- paths ------------------------------------------------------------------------------- */
+
+static int wrong_path(const struct reader *reader, const struct key *key, const char *problem,
+                      const char *text, struct err *err)
+{
+    return err_set(err, EINVAL, "settings.path", "%s: '%s' %s: '%s'", reader->name, key->path,
+                   problem, text);
+}
+
+static int unclean_path(const struct reader *reader, const struct key *key, const char *text,
+                        struct err *err)
+{
+    AUTO_FREE char *plain = NULL;
+    const char *tilde = text[0] == '~' ? "~" : "";
+    const char *rest = text + strlen(tilde);
+
+    if (path_normalize(rest, "/", NULL, &plain, NULL) < 0)
+        return wrong_path(reader, key, "has a path that is too long", text, err);
+    (void) wrong_path(reader, key, "has a path that is not plain", text, err);
+    if (str_equal(plain, "/"))
+        return err_hint(err, "name a folder in it, without '.', '..', '//' or a '/' at its end");
+    return err_hint(err, "write '%s%s'", tilde, plain);
+}
+
+/* "~", "~/x" or "/x", clean; never "/" itself, and nothing that looks like a pattern: those would
+ * be taken as names here and quietly match nothing. */
+static int check_path(const struct reader *reader, const struct key *key, const char *text,
+                      struct err *err)
+{
+    const char *rest = text[0] == '~' ? text + 1 : text;
+
+    if (rest[0] != '/' && !str_equal(text, "~")) {
+        (void) wrong_path(reader, key, "has a path that is not absolute", text, err);
+        return err_hint(err, "write it from '/' or '~/' on; variables are not expanded");
+    }
+    if (strpbrk(text, "*?[]") != NULL) {
+        (void) wrong_path(reader, key, "has a pattern where a path is needed", text, err);
+        return err_hint(err, "name the files or the folder that holds them");
+    }
+    if (str_equal(text, "/")) {
+        (void) wrong_path(reader, key, "names the whole system", text, err);
+        return err_hint(err, key->access == POLICY_HIDE
+                                 ? "leave it out: what is not named is hidden already"
+                                 : "name the folders that are meant");
+    }
+    if (str_equal(text, "~") || (path_is_clean(rest) && rest[1] != '\0'))
+        return 0;
+    return unclean_path(reader, key, text, err);
+}
+
+static int read_path(const struct reader *reader, const struct key *key, const char *text,
+                     char **ret_path, struct err *err)
+{
+    AUTO_FREE char *path = NULL;
+    int r = check_path(reader, key, text, err);
+
+    if (r < 0)
+        return r;
+    path = text[0] != '~' ? strdup(text) : path_join(reader->home, text[1] == '\0' ? "" : text + 2);
+    if (path == NULL)
+        return err_memory(err);
+    if (!path_is_clean(path))
+        return wrong_path(reader, key, "has a path that is too long", text, err);
+    *ret_path = TAKE_PTR(path);
+    return 0;
+}
+
+static int add_path(struct reader *reader, const struct key *key, const char *text, struct err *err)
+{
+    struct settings *settings = reader->settings;
+    struct settings_path *paths = NULL;
+    char *path = NULL;
+    int r = read_path(reader, key, text, &path, err);
+
+    if (r < 0)
+        return r;
+    paths = reallocarray(settings->paths, settings->path_count + 1, sizeof *paths);
+    if (paths == NULL) {
+        free(path);
+        return err_memory(err);
+    }
+    settings->paths = paths;
+    paths[settings->path_count++] =
+        (struct settings_path){.path = path, .access = key->access, .hold = key->hold};
+    return 0;
+}
+
+static int read_paths(struct reader *reader, const struct key *key, json_t *value, struct err *err)
+{
+    return read_texts(reader, key, value, add_path, err);
+}
+
+static int add_socket(struct reader *reader, const struct key *key, const char *text,
+                      struct err *err)
+{
+    AUTO_FREE char *path = NULL;
+    int r = read_path(reader, key, text, &path, err);
+
+    return r < 0 ? r
+                 : add_text(&reader->settings->unix_sockets, &reader->settings->unix_count, &path,
+                            err);
+}
+
+static int read_sockets(struct reader *reader, const struct key *key, json_t *value,
+                        struct err *err)
+{
+    return read_texts(reader, key, value, add_socket, err);
+}
+
+/* ---- environment, network, layers -------------------------------------------------------- */
+
+static int add_env(struct reader *reader, const struct key *key, const char *text, struct err *err)
+{
+    AUTO_FREE char *copy = NULL;
+
+    if (!policy_env_name_ok(text, strcspn(text, "="))) {
+        (void) wrong_value(reader, key, "has no variable's name", text, err);
+        return err_hint(err, "write 'NAME=value', or 'NAME' for the caller's value");
+    }
+    copy = strdup(text);
+    if (copy == NULL)
+        return err_memory(err);
+    return add_text(&reader->settings->env, &reader->settings->env_count, &copy, err);
+}
+
+static int read_env(struct reader *reader, const struct key *key, json_t *value, struct err *err)
+{
+    return read_texts(reader, key, value, add_env, err);
+}
+
+static int refuse_domain(struct reader *reader, const struct key *key, const char *text,
+                         struct err *err)
+{
+    (void) err_set(err, EINVAL, "settings.network-not-built",
+                   "%s: '%s' names '%s', but network by host name is not built yet", reader->name,
+                   key->path, text);
+    return err_hint(err, "leave the list empty; a run then has no network but its own loopback");
+}
+
+static int read_allowed_domains(struct reader *reader, const struct key *key, json_t *value,
+                                struct err *err)
+{
+    return read_texts(reader, key, value, refuse_domain, err);
+}
+
+/* Nothing is reachable yet, so what is denied is denied. */
+static int keep_denied(struct reader *reader, const struct key *key, const char *text,
+                       struct err *err)
+{
+    return *text != '\0' ? 0 : wrong_value(reader, key, "has an empty name", text, err);
+}
+
+static int read_denied_domains(struct reader *reader, const struct key *key, json_t *value,
+                               struct err *err)
+{
+    return read_texts(reader, key, value, keep_denied, err);
+}
+
+static int one_of(const struct reader *reader, const struct key *key, const char *text,
+                  const char *const *names, struct err *err)
+{
+    const char *nearest = NULL;
+
+    for (int i = 0; names[i] != NULL; i++)
+        if (str_equal(text, names[i]))
+            return i;
+    nearest = str_nearest(text, names);
+    (void) wrong_value(reader, key, "does not know", text, err);
+    return nearest == NULL ? err_hint(err, "it knows '%s' and '%s'%s", names[0], names[1],
+                                      names[2] == NULL ? "" : " and 'processes'")
+                           : err_hint(err, "did you mean '%s'?", nearest);
+}
+
+static int add_require(struct reader *reader, const struct key *key, const char *text,
+                       struct err *err)
+{
+    static const char *const names[] = {"landlock", "memory", "processes", NULL};
+    static const unsigned bits[] = {POLICY_REQUIRE_LANDLOCK, POLICY_REQUIRE_MEMORY,
+                                    POLICY_REQUIRE_PROCESSES};
+    int index = one_of(reader, key, text, names, err);
+
+    if (index < 0)
+        return index;
+    reader->settings->require |= bits[index];
+    return 0;
+}
+
+static int read_require(struct reader *reader, const struct key *key, json_t *value,
+                        struct err *err)
+{
+    return read_texts(reader, key, value, add_require, err);
+}
+
+static int read_caches(struct reader *reader, const struct key *key, json_t *value, struct err *err)
+{
+    static const char *const names[] = {"pen", "job", NULL};
+    static const enum policy_caches caches[] = {POLICY_CACHES_PEN, POLICY_CACHES_JOB};
+    int index = 0;
+
+    if (!json_is_string(value))
+        return wrong_type(reader, key, "\"pen\" or \"job\"", err);
+    index = one_of(reader, key, json_string_value(value), names, err);
+    if (index < 0)
+        return index;
+    reader->settings->caches = caches[index];
+    reader->settings->caches_given = true;
+    return 0;
+}
+
+static int read_shared_links(struct reader *reader, const struct key *key, json_t *value,
+                             struct err *err)
+{
+    if (!json_is_boolean(value))
+        return wrong_type(reader, key, "true or false", err);
+    reader->settings->accept_shared_links = json_is_true(value);
+    return 0;
+}
+
+static int read_schema(struct reader *reader, const struct key *key, json_t *value, struct err *err)
+{
+    return json_is_string(value) ? 0 : wrong_type(reader, key, "a text", err);
+}
+
+/* ---- bounds ------------------------------------------------------------------------------ */
+
+static void set_limit(struct reader *reader, const struct key *key, uint64_t value)
+{
+    memcpy((char *) &reader->settings->limits + key->offset, &value, sizeof value);
+}
+
+static int read_size(struct reader *reader, const struct key *key, json_t *value, struct err *err)
+{
+    static const char expected[] = "a size above 0, like \"512M\", or a number of bytes";
+    uint64_t bytes = 0;
+
+    if (json_is_integer(value) && json_integer_value(value) > 0)
+        bytes = (uint64_t) json_integer_value(value);
+    else if (!json_is_string(value) || str_to_bytes(json_string_value(value), &bytes) < 0)
+        return wrong_type(reader, key, expected, err);
+    set_limit(reader, key, bytes);
+    return 0;
+}
+
+static int read_count(struct reader *reader, const struct key *key, json_t *value, struct err *err)
+{
+    json_int_t count = json_integer_value(value);
+
+    if (!json_is_integer(value) || count < 1)
+        return wrong_type(reader, key, "a whole number above 0", err);
+    if ((uint64_t) count > key->most)
+        return err_set(err, EINVAL, "settings.value", "%s: '%s' can be at most %llu", reader->name,
+                       key->path, (unsigned long long) key->most);
+    set_limit(reader, key, (uint64_t) count);
+    return 0;
+}
+
+static int read_duration(struct reader *reader, const struct key *key, json_t *value,
+                         struct err *err)
+{
+    uint64_t duration_ms = 0;
+
+    if (!json_is_string(value) || str_to_ms(json_string_value(value), &duration_ms) < 0)
+        return wrong_type(reader, key, "a time above 0, like \"90s\", \"5m\" or \"1500ms\"", err);
+    set_limit(reader, key, duration_ms);
+    return 0;
+}
+
+/* ---- all keys ---------------------------------------------------------------------------- */
+
+enum { OWNER_ONLY = false, TIGHTENS = true };
+#define KEY(name, reader, may, ...)                                                                \
+    {                                                                                              \
+        .path = (name), .read = (reader), .tightens = (may), __VA_ARGS__                           \
+    }
+#define LIMIT(field) .offset = offsetof(struct policy_limits, field)
+
+static const struct key network_keys[] = {
+    KEY("network.allowedDomains", read_allowed_domains, OWNER_ONLY),
+    KEY("network.deniedDomains", read_denied_domains, TIGHTENS),
+    {.path = NULL},
+};
+
+static const struct key filesystem_keys[] = {
+    KEY("filesystem.allowRead", read_paths, OWNER_ONLY, .access = POLICY_READ),
+    KEY("filesystem.allowWrite", read_paths, OWNER_ONLY, .access = POLICY_WRITE),
+    KEY("filesystem.denyRead", read_paths, TIGHTENS, .access = POLICY_HIDE),
+    KEY("filesystem.denyWrite", read_paths, TIGHTENS, .access = POLICY_READ, .hold = true),
+    {.path = NULL},
+};
+
+static const struct key limit_keys[] = {
+    KEY("wattle.limits.memory", read_size, TIGHTENS, LIMIT(memory_bytes)),
+    KEY("wattle.limits.processes", read_count, TIGHTENS, LIMIT(processes), .most = PROCESSES_MAX),
+    KEY("wattle.limits.openFiles", read_count, TIGHTENS, LIMIT(open_files), .most = OPEN_FILES_MAX),
+    KEY("wattle.limits.fileSize", read_size, TIGHTENS, LIMIT(file_bytes)),
+    KEY("wattle.limits.tmpSize", read_size, TIGHTENS, LIMIT(tmp_bytes)),
+    KEY("wattle.limits.shmSize", read_size, TIGHTENS, LIMIT(shm_bytes)),
+    {.path = NULL},
+};
+
+static const struct key wattle_keys[] = {
+    KEY("wattle.limits", read_object, TIGHTENS, .in = limit_keys),
+    KEY("wattle.timeout", read_duration, TIGHTENS, LIMIT(deadline_ms)),
+    KEY("wattle.killAfter", read_duration, OWNER_ONLY, LIMIT(kill_after_ms)),
+    KEY("wattle.env", read_env, OWNER_ONLY),
+    KEY("wattle.unix", read_sockets, OWNER_ONLY),
+    KEY("wattle.require", read_require, TIGHTENS),
+    KEY("wattle.caches", read_caches, OWNER_ONLY),
+    KEY("wattle.acceptSharedLinks", read_shared_links, OWNER_ONLY),
+    {.path = NULL},
+};
+
+static const struct key top_keys[] = {
+    KEY("$schema", read_schema, TIGHTENS),
+    KEY("network", read_object, TIGHTENS, .in = network_keys),
+    KEY("filesystem", read_object, TIGHTENS, .in = filesystem_keys),
+    KEY("wattle", read_object, TIGHTENS, .in = wattle_keys),
+    {.path = NULL},
+};
+
+/* ---- the whole file ---------------------------------------------------------------------- */
+
+int settings_parse(const char *text, size_t size, const char *name, const char *home,
+                   enum settings_source source, struct settings **ret_settings, struct err *err)
+{
+    AUTO(settings_freep) struct settings *settings = calloc(1, sizeof *settings);
+    AUTO(json_free) json_t *json = NULL;
+    struct reader reader = {name, home, source, settings};
+    int r = 0;
+
+    if (settings == NULL)
+        return err_memory(err);
+    r = json_parse(text, size, name, &json, err);
+    if (r < 0)
+        return r;
+    if (!json_is_object(json))
+        return err_set(err, EINVAL, "settings.type", "%s: must be one object, like {}", name);
+    r = read_keys(&reader, NULL, top_keys, json, err);
+    if (r < 0)
+        return r;
+    *ret_settings = TAKE_PTR(settings);
+    return 0;
+}
+
+void settings_freep(struct settings **settings)
+{
+    struct settings *old = TAKE_PTR(*settings);
+
+    if (old == NULL)
+        return;
+    for (size_t i = 0; i < old->path_count; i++)
+        free(old->paths[i].path);
+    for (size_t i = 0; i < old->env_count; i++)
+        free(old->env[i]);
+    for (size_t i = 0; i < old->unix_count; i++)
+        free(old->unix_sockets[i]);
+    free(old->paths);
+    free(old->env);
+    free(old->unix_sockets);
+    free(old);
+}

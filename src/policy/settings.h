@@ -1,0 +1,42 @@
+/* The owner's files: JSON text to settings, by a strict reader. Layer 1: text in, data out.
+ *
+ * Shape of sandbox-runtime's settings plus one key "wattle" and "$schema"; the schema shipped is
+ * contrib/policy.schema.json. Unknown and duplicate keys, wrong types, relative or unclean paths are
+ * errors that name the key and suggest the nearest one. A path may begin with "~/". */
+#ifndef WATTLE_POLICY_SETTINGS_H
+#define WATTLE_POLICY_SETTINGS_H
+
+#include "policy/policy.h"
+
+struct settings_path {
+    char *path; /* normalized, absolute; may still run through symlinks */
+    enum policy_access access;
+    bool hold; /* filesystem.denyWrite */
+};
+
+struct settings {
+    struct settings_path *paths;
+    size_t path_count;
+    char **env; /* "NAME=value", or "NAME": the caller's value */
+    size_t env_count;
+    char **unix_sockets; /* absolute paths */
+    size_t unix_count;
+    struct policy_limits limits; /* 0: not given */
+    unsigned require;            /* enum policy_require */
+    bool caches_given;
+    enum policy_caches caches;
+    bool accept_shared_links; /* seam: guarded names and preflight */
+};
+
+/* Where a file comes from decides what it may say: the administrator's may only tighten (deny
+ * lists, lower limits, require); anything else in it is an error. */
+enum settings_source { SETTINGS_OWNER, SETTINGS_ADMIN };
+
+/* `home` stands for "~". `name` is the file's name for messages. Caller frees with settings_freep.
+ * Errors: EINVAL settings.*, json.syntax; ENOMEM. */
+int settings_parse(const char *text, size_t size, const char *name, const char *home,
+                   enum settings_source source, struct settings **ret_settings,
+                   struct err *err) MUST_CHECK;
+void settings_freep(struct settings **settings);
+
+#endif

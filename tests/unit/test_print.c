@@ -1,0 +1,256 @@
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "cm.h"
+#include "policy/print.h"
+
+#include <string.h>
+
+static void add_rule(struct policy *policy, const char *path, enum policy_access access,
+                     enum policy_origin origin)
+{
+    AUTO_FREE char *copy = strdup(path);
+    char why[] = "a reason";
+    const struct policy_rule rule = {.path = copy, .access = access, .origin = origin, .why = why};
+
+    assert_int_equal(policy_add_rule(policy, &rule, NULL), 0);
+}
+
+static void add_place(struct policy *policy, enum policy_place_kind kind, const char *path,
+                      const char *source)
+{
+    AUTO_FREE char *path_copy = strdup(path);
+    AUTO_FREE char *source_copy = source == NULL ? NULL : strdup(source);
+    char why[] = "made for the run";
+    const struct policy_place place = {.kind = kind,
+                                       .access = POLICY_WRITE,
+                                       .path = path_copy,
+                                       .source = source_copy,
+                                       .why = why,
+                                       .bytes = kind == POLICY_PLACE_TMPFS ? 1048576 : 0};
+
+    assert_int_equal(policy_add_place(policy, &place, NULL), 0);
+}
+
+static int make_policy(void **state)
+{
+    struct policy *policy = policy_new();
+    char make[] = "/usr/bin/make";
+    const struct policy_command command = {.path = make, .pinned = true};
+
+    if (policy == NULL)
+        return -1;
+    add_rule(policy, "/usr", POLICY_READ, POLICY_FROM_BASE);
+    add_rule(policy, "/home/u/p", POLICY_WRITE, POLICY_FROM_PEN);
+    add_rule(policy, "/home/u/p/.ssh", POLICY_HIDE, POLICY_FROM_CREDENTIALS);
+    add_rule(policy, "/tmp/q", POLICY_READ, POLICY_FROM_FLAG);
+    add_place(policy, POLICY_PLACE_TMPFS, "/tmp", NULL);
+    add_place(policy, POLICY_PLACE_SYMLINK, "/bin", "usr/bin");
+    add_place(policy, POLICY_PLACE_SYMLINK, "/loop", "loop");
+    add_place(policy, POLICY_PLACE_FILE, "/etc/hosts", "12345");
+    assert_int_equal(policy_set_pen(policy, "/home/u/p", NULL), 0);
+    assert_int_equal(policy_set_command(policy, &command, NULL), 0);
+    assert_int_equal(policy_set_env(policy, "HOME", "/wattle/home", NULL), 0);
+    assert_int_equal(policy_set_env(policy, "TOKEN", "s3cret", NULL), 0);
+    assert_int_equal(policy_set_env(policy, "CARGO_HOME", "/wattle/cache/cargo", NULL), 0);
+    assert_int_equal(policy_add_note(policy, "remark \x1b[2J", NULL), 0);
+    policy_require(policy, POLICY_REQUIRE_MEMORY);
+    *state = policy;
+    return 0;
+}
+
+static int free_policy(void **state)
+{
+    policy_free(*state);
+    return 0;
+}
+
+static char *text_of(const struct policy *policy)
+{
+    AUTO(buf_free) struct buf buf;
+
+    buf_init(&buf, 1u << 20);
+    assert_int_equal(policy_print_text(policy, &buf, NULL), 0);
+    return buf_take(&buf);
+}
+
+static json_t *json_of(const struct policy *policy)
+{
+    json_t *json = NULL;
+
+    assert_int_equal(policy_print_json(policy, &json, NULL), 0);
+    return json;
+}
+
+static void assert_contains(const char *text, const char *words)
+{
+    if (strstr(text, words) == NULL)
+        fail_msg("'%s' is not in:\n%s", words, text);
+}
+
+static void the_table_shows_everything(void **state)
+{
+    static const char *const lines[] = {
+        "pen       /home/u/p\n",
+        "command   /usr/bin/make, pinned\n",
+        "network   none\n",
+        "requires  memory\n",
+        "  read   /usr                                     a reason (base)\n",
+        "  hidden /home/u/p/.ssh",
+        "(tmpfs of 1 MiB)\n",
+        "(symlink to usr/bin)\n",
+        "(file of 5 bytes)\n",
+        "  kill after  2 s\n",
+        "  memory      none\n",
+        "  processes   4096\n",
+    };
+    AUTO_FREE char *text = text_of(*state);
+
+    for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+        assert_contains(text, lines[i]);
+}
+
+static void never_shows_the_value_of_a_secret(void **state)
+{
+    AUTO_FREE char *text = text_of(*state);
+    AUTO(json_free) json_t *json = json_of(*state);
+    AUTO_FREE char *dump = json_dumps(json, 0);
+
+    assert_contains(text, "  TOKEN (value not shown)\n");
+    assert_contains(text, "  HOME=/wattle/home\n");
+    assert_contains(text, "  CARGO_HOME=/wattle/cache/cargo\n");
+    assert_null(strstr(text, "s3cret"));
+    assert_null(strstr(dump, "s3cret"));
+}
+
+static void text_cannot_drive_a_terminal(void **state)
+{
+    AUTO_FREE char *text = text_of(*state);
+
+    assert_contains(text, "remark \\x1b[2J\n");
+    assert_null(strchr(text, '\x1b'));
+}
+
+static void json_says_the_same(void **state)
+{
+    AUTO(json_free) json_t *json = json_of(*state);
+    json_t *rules = json_object_get(json, "rules");
+    json_t *limits = json_object_get(json, "limits");
+
+    assert_string_equal(json_string_value(json_object_get(json, "schema")), "wattle.policy");
+    assert_int_equal(json_integer_value(json_object_get(json, "v")), 1);
+    assert_string_equal(json_string_value(json_object_get(json, "pen")), "/home/u/p");
+    assert_int_equal(json_array_size(rules), 4);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(rules, 1), "access")),
+                        "hidden");
+    assert_int_equal(json_array_size(json_object_get(json, "places")), 4);
+    assert_int_equal(json_array_size(json_object_get(json, "environment")), 3);
+    assert_int_equal(json_integer_value(json_object_get(limits, "kill_after_ms")), 2000);
+    assert_int_equal(json_array_size(json_object_get(json, "require")), 1);
+    assert_int_equal(json_array_size(json_object_get(json, "notes")), 1);
+}
+
+static void an_empty_policy_prints(void **state)
+{
+    AUTO(policy_freep) struct policy *policy = policy_new();
+    AUTO_FREE char *text = text_of(policy);
+    AUTO(json_free) json_t *json = json_of(policy);
+
+    (void) state;
+    assert_contains(text, "pen       none\n");
+    assert_true(json_is_null(json_object_get(json, "pen")));
+    assert_true(json_is_null(json_object_get(json, "command")));
+}
+
+static void a_text_over_its_limit_is_an_error(void **state)
+{
+    AUTO(buf_free) struct buf buf;
+    struct err err = {0};
+
+    buf_init(&buf, 40);
+    assert_true(policy_print_text(*state, &buf, &err) < 0);
+    assert_string_equal(err.id, "buf.limit");
+}
+
+struct question {
+    const char *path;
+    enum policy_access access;
+    const char *rule;
+    const char *place;
+};
+
+static void explains_by_the_rule_or_the_place_that_decides(void **state)
+{
+    static const struct question questions[] = {
+        {"/usr/bin/make", POLICY_READ, "/usr", NULL},
+        {"/bin/sh", POLICY_READ, "/usr", NULL},
+        {"/bin", POLICY_READ, "/usr", NULL},
+        {"/home/u/p/x", POLICY_WRITE, "/home/u/p", NULL},
+        {"/home/u/p/.ssh/id", POLICY_HIDE, "/home/u/p/.ssh", NULL},
+        {"/home/u", POLICY_HIDE, NULL, NULL},
+        {"/tmp/x", POLICY_WRITE, NULL, "/tmp"},
+        {"/tmp/q/x", POLICY_READ, "/tmp/q", NULL},
+        {"/loop/x", POLICY_HIDE, NULL, NULL},
+        {"relative", POLICY_HIDE, NULL, NULL},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(questions); i++) {
+        const struct question *question = &questions[i];
+        struct policy_answer answer = {0};
+
+        policy_explain(*state, question->path, &answer);
+        assert_int_equal(answer.access, question->access);
+        assert_string_equal(answer.rule == NULL ? "" : answer.rule->path,
+                            question->rule == NULL ? "" : question->rule);
+        assert_string_equal(answer.place == NULL ? "" : answer.place->path,
+                            question->place == NULL ? "" : question->place);
+    }
+}
+
+static void an_answer_is_one_line(void **state)
+{
+    struct policy_answer answer = {0};
+    AUTO(buf_free) struct buf buf;
+
+    buf_init(&buf, 4096);
+    policy_explain(*state, "/usr/x\ny", &answer);
+    assert_int_equal(policy_print_answer(&answer, "/usr/x\ny", &buf, NULL), 0);
+    assert_string_equal(buf.bytes, "read   /usr/x\\ny: a reason (base rule '/usr')\n");
+    buf_free(&buf);
+    buf_init(&buf, 4096);
+    policy_explain(*state, "/root", &answer);
+    assert_int_equal(policy_print_answer(&answer, "/root", &buf, NULL), 0);
+    assert_string_equal(buf.bytes, "hidden /root: no rule opens it\n");
+}
+
+static void an_answer_is_an_object(void **state)
+{
+    struct policy_answer answer = {0};
+    AUTO(json_free) json_t *json = NULL;
+
+    policy_explain(*state, "/usr/x", &answer);
+    assert_int_equal(policy_print_answer_json(&answer, "/usr/x", &json, NULL), 0);
+    assert_string_equal(json_string_value(json_object_get(json, "verdict")), "read");
+    assert_string_equal(json_string_value(json_object_get(json, "rule")), "/usr");
+    assert_string_equal(json_string_value(json_object_get(json, "origin")), "base");
+    assert_string_equal(json_string_value(json_object_get(json, "why")), "a reason");
+    assert_true(json_is_null(json_object_get(json, "place")));
+}
+
+#define T(test) cmocka_unit_test_setup_teardown(test, make_policy, free_policy)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(the_table_shows_everything),
+        T(never_shows_the_value_of_a_secret),
+        T(text_cannot_drive_a_terminal),
+        T(json_says_the_same),
+        T(an_empty_policy_prints),
+        T(a_text_over_its_limit_is_an_error),
+        T(explains_by_the_rule_or_the_place_that_decides),
+        T(an_answer_is_one_line),
+        T(an_answer_is_an_object),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

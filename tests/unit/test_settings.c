@@ -1,0 +1,291 @@
+#include "base/cleanup.h"
+#include "cm.h"
+#include "policy/settings.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int parse(const char *text, enum settings_source source, struct settings **ret_settings,
+                 struct err *err)
+{
+    return settings_parse(text, strlen(text), "config.json", "/home/u", source, ret_settings, err);
+}
+
+static struct settings *accept(const char *text)
+{
+    struct settings *settings = NULL;
+    struct err err = {0};
+
+    if (parse(text, SETTINGS_OWNER, &settings, &err) < 0)
+        fail_msg("%s: %s", text, err.what);
+    return settings;
+}
+
+struct refusal {
+    const char *text;
+    const char *id;
+    const char *words; /* of the sentence or the hint */
+};
+
+static void refuse(const struct refusal *refusals, size_t count, enum settings_source source)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct settings *settings = NULL;
+        struct err err = {0};
+
+        assert_int_equal(parse(refusals[i].text, source, &settings, &err), -EINVAL);
+        assert_null(settings);
+        assert_string_equal(err.id, refusals[i].id);
+        if (strstr(err.what, refusals[i].words) == NULL &&
+            strstr(err.hint, refusals[i].words) == NULL)
+            fail_msg("%s: '%s' (%s) does not say '%s'", refusals[i].text, err.what, err.hint,
+                     refusals[i].words);
+        assert_non_null(strstr(err.what, "config.json"));
+    }
+}
+
+static void takes_an_empty_file(void **state)
+{
+    AUTO(settings_freep) struct settings *settings = accept("{}");
+
+    (void) state;
+    assert_int_equal(settings->path_count, 0);
+    assert_int_equal(settings->env_count, 0);
+    assert_int_equal(settings->unix_count, 0);
+    assert_int_equal(settings->limits.processes, 0);
+    assert_false(settings->caches_given);
+}
+
+static void takes_every_key_there_is(void **state)
+{
+    AUTO(settings_freep)
+    struct settings *settings = accept(
+        "{\"$schema\": \"x\","
+        " \"network\": {\"allowedDomains\": [], \"deniedDomains\": [\"evil.example\"]},"
+        " \"filesystem\": {\"allowRead\": [\"~\"], \"allowWrite\": [], \"denyRead\": [],"
+        "                  \"denyWrite\": []},"
+        " \"wattle\": {\"limits\": {\"memory\": \"2G\", \"processes\": 100, \"openFiles\": 64,"
+        "                           \"fileSize\": 4096, \"tmpSize\": \"1M\", \"shmSize\": \"1K\"},"
+        "              \"timeout\": \"90s\", \"killAfter\": \"1500ms\", \"env\": [\"A=b=c\", "
+        "\"D\"],"
+        "              \"unix\": [\"/run/x.sock\"], \"require\": [\"landlock\", \"processes\"],"
+        "              \"caches\": \"job\", \"acceptSharedLinks\": true}}");
+
+    (void) state;
+    assert_int_equal(settings->limits.memory_bytes, 2147483648);
+    assert_int_equal(settings->limits.processes, 100);
+    assert_int_equal(settings->limits.open_files, 64);
+    assert_int_equal(settings->limits.file_bytes, 4096);
+    assert_int_equal(settings->limits.tmp_bytes, 1048576);
+    assert_int_equal(settings->limits.shm_bytes, 1024);
+    assert_int_equal(settings->limits.deadline_ms, 90000);
+    assert_int_equal(settings->limits.kill_after_ms, 1500);
+    assert_int_equal(settings->env_count, 2);
+    assert_string_equal(settings->env[0], "A=b=c");
+    assert_string_equal(settings->env[1], "D");
+    assert_int_equal(settings->unix_count, 1);
+    assert_string_equal(settings->unix_sockets[0], "/run/x.sock");
+    assert_int_equal(settings->require, POLICY_REQUIRE_LANDLOCK | POLICY_REQUIRE_PROCESSES);
+    assert_true(settings->caches_given);
+    assert_int_equal(settings->caches, POLICY_CACHES_JOB);
+    assert_true(settings->accept_shared_links);
+}
+
+static void turns_the_four_lists_into_paths(void **state)
+{
+    AUTO(settings_freep)
+    struct settings *settings =
+        accept("{\"filesystem\": {\"denyRead\": [\"~/a\"], \"allowRead\": [\"/b c\"],"
+               " \"allowWrite\": [\"~\"], \"denyWrite\": [\"/d/e\"]}}");
+    const struct settings_path expected[] = {
+        {(char[]){"/home/u/a"}, POLICY_HIDE, false},
+        {(char[]){"/b c"}, POLICY_READ, false},
+        {(char[]){"/home/u"}, POLICY_WRITE, false},
+        {(char[]){"/d/e"}, POLICY_READ, true},
+    };
+
+    (void) state;
+    assert_int_equal(settings->path_count, ARRAY_SIZE(expected));
+    for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+        assert_string_equal(settings->paths[i].path, expected[i].path);
+        assert_int_equal(settings->paths[i].access, expected[i].access);
+        assert_int_equal(settings->paths[i].hold, expected[i].hold);
+    }
+}
+
+static void names_an_unknown_key_and_the_nearest(void **state)
+{
+    static const struct refusal refusals[] = {
+        {"{\"filesystem\": {\"alowRead\": []}}", "settings.unknown-key",
+         "unknown key 'alowRead' in 'filesystem'; did you mean 'allowRead'?"},
+        {"{\"wattle\": {\"limits\": {\"memroy\": 1}}}", "settings.unknown-key",
+         "unknown key 'memroy' in 'wattle.limits'; did you mean 'memory'?"},
+        {"{\"Network\": {}}", "settings.unknown-key",
+         "unknown key 'Network' at the top; did you mean 'network'?"},
+        {"{\"permissions\": {}}", "settings.unknown-key", "unknown key 'permissions' at the top"},
+        {"{\"\": 1}", "settings.unknown-key", "unknown key ''"},
+        {"{\"wattle.timeout\": \"1s\"}", "settings.unknown-key", "'wattle.timeout' at the top"},
+    };
+
+    (void) state;
+    refuse(refusals, ARRAY_SIZE(refusals), SETTINGS_OWNER);
+}
+
+static void refuses_what_is_no_plain_json(void **state)
+{
+    static const struct refusal refusals[] = {
+        {"", "json.syntax", ""},
+        {"{\"wattle\": {}, \"wattle\": {}}", "json.syntax", "wattle"},
+        {"{} {}", "json.syntax", ""},
+        {"{\"wattle\": {\"env\": [\"A\\u0000B\"]}}", "json.syntax", ""},
+        {"[]", "settings.type", "one object"},
+        {"null", "settings.type", "one object"},
+    };
+
+    (void) state;
+    refuse(refusals, ARRAY_SIZE(refusals), SETTINGS_OWNER);
+}
+
+static void names_the_key_whose_type_is_wrong(void **state)
+{
+    static const struct refusal refusals[] = {
+        {"{\"$schema\": 1}", "settings.type", "'$schema'"},
+        {"{\"filesystem\": []}", "settings.type", "'filesystem' must be an object"},
+        {"{\"filesystem\": {\"allowRead\": \"/a\"}}", "settings.type", "'filesystem.allowRead'"},
+        {"{\"filesystem\": {\"allowRead\": [1]}}", "settings.type", "'filesystem.allowRead'"},
+        {"{\"network\": {\"deniedDomains\": [null]}}", "settings.type", "'network.deniedDomains'"},
+        {"{\"wattle\": {\"limits\": {\"memory\": 0}}}", "settings.type", "'wattle.limits.memory'"},
+        {"{\"wattle\": {\"limits\": {\"memory\": -1}}}", "settings.type", "512M"},
+        {"{\"wattle\": {\"limits\": {\"memory\": 1.5}}}", "settings.type", "512M"},
+        {"{\"wattle\": {\"limits\": {\"memory\": \"1 G\"}}}", "settings.type", "512M"},
+        {"{\"wattle\": {\"limits\": {\"processes\": \"9\"}}}", "settings.type", "whole number"},
+        {"{\"wattle\": {\"limits\": {\"processes\": 0}}}", "settings.type", "whole number"},
+        {"{\"wattle\": {\"limits\": {\"processes\": 4194305}}}", "settings.value", "4194304"},
+        {"{\"wattle\": {\"timeout\": 90}}", "settings.type", "90s"},
+        {"{\"wattle\": {\"timeout\": \"0s\"}}", "settings.type", "'wattle.timeout'"},
+        {"{\"wattle\": {\"env\": {\"A\": \"b\"}}}", "settings.type", "'wattle.env'"},
+        {"{\"wattle\": {\"acceptSharedLinks\": 1}}", "settings.type", "true or false"},
+        {"{\"wattle\": {\"caches\": true}}", "settings.type", "\"pen\" or \"job\""},
+    };
+
+    (void) state;
+    refuse(refusals, ARRAY_SIZE(refusals), SETTINGS_OWNER);
+}
+
+static void refuses_values_it_does_not_know(void **state)
+{
+    static const struct refusal refusals[] = {
+        {"{\"wattle\": {\"caches\": \"pens\"}}", "settings.value", "did you mean 'pen'?"},
+        {"{\"wattle\": {\"require\": [\"seccomp\"]}}", "settings.value", "'landlock'"},
+        {"{\"wattle\": {\"require\": [\"landlok\"]}}", "settings.value", "mean 'landlock'?"},
+        {"{\"wattle\": {\"env\": [\"1A=b\"]}}", "settings.value", "NAME=value"},
+        {"{\"wattle\": {\"env\": [\"=b\"]}}", "settings.value", "NAME=value"},
+    };
+
+    (void) state;
+    refuse(refusals, ARRAY_SIZE(refusals), SETTINGS_OWNER);
+}
+
+static void refuses_paths_with_the_remedy(void **state)
+{
+    static const struct refusal refusals[] = {
+        {"{\"filesystem\": {\"allowRead\": [\"src\"]}}", "settings.path", "not absolute"},
+        {"{\"filesystem\": {\"allowRead\": [\"\"]}}", "settings.path", "not absolute"},
+        {"{\"filesystem\": {\"allowRead\": [\"./src\"]}}", "settings.path", "from '/' or '~/' on"},
+        {"{\"filesystem\": {\"allowRead\": [\"~v/x\"]}}", "settings.path", "from '/' or '~/' on"},
+        {"{\"filesystem\": {\"allowRead\": [\"$HOME/x\"]}}", "settings.path", "not expanded"},
+        {"{\"filesystem\": {\"allowRead\": [\"/a/../b\"]}}", "settings.path", "write '/b'"},
+        {"{\"filesystem\": {\"allowWrite\": [\"/a//b/\"]}}", "settings.path", "write '/a/b'"},
+        {"{\"filesystem\": {\"allowWrite\": [\"~/a/./b\"]}}", "settings.path", "write '~/a/b'"},
+        {"{\"filesystem\": {\"allowWrite\": [\"~/\"]}}", "settings.path", "name a folder"},
+        {"{\"filesystem\": {\"allowWrite\": [\"/\"]}}", "settings.path", "name the folders"},
+        {"{\"filesystem\": {\"denyRead\": [\"/\"]}}", "settings.path", "hidden already"},
+        {"{\"filesystem\": {\"denyRead\": [\"~/x/**\"]}}", "settings.path", "a pattern"},
+        {"{\"filesystem\": {\"denyWrite\": [\"/a/*.pem\"]}}", "settings.path", "a pattern"},
+        {"{\"wattle\": {\"unix\": [\"x.sock\"]}}", "settings.path", "'wattle.unix'"},
+    };
+
+    (void) state;
+    refuse(refusals, ARRAY_SIZE(refusals), SETTINGS_OWNER);
+}
+
+static void refuses_a_path_too_long_for_the_system(void **state)
+{
+    char text[8300] = "{\"filesystem\": {\"allowRead\": [\"~";
+    struct settings *settings = NULL;
+    struct err err = {0};
+    size_t size = strlen(text);
+
+    (void) state;
+    for (; size < 8200; size += 2)
+        memcpy(text + size, "/a", 2);
+    memcpy(text + size, "\"]}}", sizeof "\"]}}");
+    assert_int_equal(parse(text, SETTINGS_OWNER, &settings, &err), -EINVAL);
+    assert_string_equal(err.id, "settings.path");
+    assert_non_null(strstr(err.what, "too long"));
+}
+
+static void says_that_host_names_are_not_built(void **state)
+{
+    static const struct refusal refusals[] = {
+        {"{\"network\": {\"allowedDomains\": [\"example.org\"]}}", "settings.network-not-built",
+         "network by host name is not built yet"},
+    };
+
+    (void) state;
+    refuse(refusals, ARRAY_SIZE(refusals), SETTINGS_OWNER);
+}
+
+static void lets_the_administrator_only_tighten(void **state)
+{
+    static const struct refusal refusals[] = {
+        {"{\"filesystem\": {\"allowRead\": []}}", "settings.admin", "'filesystem.allowRead'"},
+        {"{\"filesystem\": {\"allowWrite\": [\"/a\"]}}", "settings.admin", "only tighten"},
+        {"{\"network\": {\"allowedDomains\": []}}", "settings.admin", "only tighten"},
+        {"{\"wattle\": {\"env\": []}}", "settings.admin", "'wattle.env'"},
+        {"{\"wattle\": {\"unix\": []}}", "settings.admin", "'wattle.unix'"},
+        {"{\"wattle\": {\"caches\": \"job\"}}", "settings.admin", "'wattle.caches'"},
+        {"{\"wattle\": {\"killAfter\": \"1s\"}}", "settings.admin", "'wattle.killAfter'"},
+        {"{\"wattle\": {\"acceptSharedLinks\": true}}", "settings.admin", "only tighten"},
+        {"{\"wattle\": {\"alow\": true}}", "settings.unknown-key", "'alow'"},
+    };
+
+    (void) state;
+    refuse(refusals, ARRAY_SIZE(refusals), SETTINGS_ADMIN);
+}
+
+static void takes_all_that_tightens_from_the_administrator(void **state)
+{
+    AUTO(settings_freep) struct settings *settings = NULL;
+
+    (void) state;
+    assert_int_equal(parse("{\"$schema\": \"x\", \"network\": {\"deniedDomains\": [\"a.b\"]},"
+                           " \"filesystem\": {\"denyRead\": [\"/a\"], \"denyWrite\": [\"/b\"]},"
+                           " \"wattle\": {\"limits\": {\"memory\": \"1G\"}, \"timeout\": \"1h\","
+                           " \"require\": [\"memory\"]}}",
+                           SETTINGS_ADMIN, &settings, NULL),
+                     0);
+    assert_int_equal(settings->path_count, 2);
+    assert_int_equal(settings->limits.deadline_ms, 3600000);
+    assert_int_equal(settings->require, POLICY_REQUIRE_MEMORY);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takes_an_empty_file),
+        cmocka_unit_test(takes_every_key_there_is),
+        cmocka_unit_test(turns_the_four_lists_into_paths),
+        cmocka_unit_test(names_an_unknown_key_and_the_nearest),
+        cmocka_unit_test(refuses_what_is_no_plain_json),
+        cmocka_unit_test(names_the_key_whose_type_is_wrong),
+        cmocka_unit_test(refuses_values_it_does_not_know),
+        cmocka_unit_test(refuses_paths_with_the_remedy),
+        cmocka_unit_test(refuses_a_path_too_long_for_the_system),
+        cmocka_unit_test(says_that_host_names_are_not_built),
+        cmocka_unit_test(lets_the_administrator_only_tighten),
+        cmocka_unit_test(takes_all_that_tightens_from_the_administrator),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

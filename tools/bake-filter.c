@@ -1,0 +1,360 @@
+/* bake-filter OUTPUT: writes the seccomp filters of src/fence/native/seccomp_table.h as a C header.
+ *
+ * Runs when wattle is built. A filter has two parts, in this order:
+ *
+ *   1. the prologue, written here: another processor's calls and numbers nobody here has read
+ *      answer ENOSYS; then the calls that have a row with `allow`, row by row;
+ *   2. libseccomp's program for all other rows, as a binary tree over the numbers.
+ *
+ * libseccomp alone would not do. It knows no numbers newer than itself and would let them pass, it
+ * has no rows that allow, and it compares one argument once per rule. Both parts only jump forward
+ * and relative to themselves, so the second needs no change by standing behind the first.
+ *
+ * libseccomp can make rules for another processor only for calls whose names it knows. Every
+ * program is therefore made for the processor of the build, from the numbers of the table, and the
+ * one constant in it that names the processor is replaced.
+ *
+ * Whatever is not exactly as expected ends the build. */
+#include "fence/native/seccomp_table.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <seccomp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define LOAD (BPF_LD | BPF_W | BPF_ABS)
+#define RETURN (BPF_RET | BPF_K)
+
+/* Stand in a jump until it is known where it goes; no finished jump is that long. */
+#define NEXT_ROW UINT8_MAX
+#define NEXT_CALL (UINT8_MAX - 1)
+
+struct program {
+    struct sock_filter code[BPF_MAXINSNS];
+    size_t count;
+};
+
+/* What one filter is made for. */
+struct target {
+    unsigned machine; /* SECCOMP_X86_64 ... */
+    bool command;     /* for the command, else for pid 1 */
+};
+
+__attribute__((format(printf, 1, 2), noreturn)) static void die(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void) fputs("bake-filter: ", stderr);
+    (void) vfprintf(stderr, format, args);
+    (void) fputc('\n', stderr);
+    va_end(args);
+    exit(1);
+}
+
+/* ---- part 1 ------------------------------------------------------------------------------- */
+
+static void emit(struct program *program, uint16_t code, uint32_t k, uint8_t if_true,
+                 uint8_t if_false)
+{
+    if (program->count == COUNT(program->code))
+        die("the filter is too long");
+    program->code[program->count++] =
+        (struct sock_filter){.code = code, .jt = if_true, .jf = if_false, .k = k};
+}
+
+static uint32_t refuse(int error)
+{
+    return SECCOMP_RET_ERRNO | (uint32_t) error;
+}
+
+/* Jumps that were marked `open` since `start` go to the end of the program. */
+static void close_jumps(struct program *program, size_t start, uint8_t open)
+{
+    for (size_t i = start; i < program->count; i++) {
+        size_t distance = program->count - i - 1;
+
+        if (BPF_CLASS(program->code[i].code) != BPF_JMP || program->code[i].jf != open)
+            continue;
+        if (distance >= NEXT_CALL)
+            die("a jump over %zu instructions is out of reach", distance);
+        program->code[i].jf = (uint8_t) distance;
+    }
+}
+
+/* Ends with the call's number in the accumulator. A number of -1 is no call: a tracer that wants
+ * one skipped writes it there, with the answer it chose. */
+static void emit_entrance(struct program *program, const struct seccomp_machine *machine)
+{
+    uint32_t next = 0;
+
+    emit(program, LOAD, offsetof(struct seccomp_data, arch), 0, 0);
+    emit(program, BPF_JMP | BPF_JEQ | BPF_K, machine->audit_arch, 1, 0);
+    emit(program, RETURN, refuse(ENOSYS), 0, 0);
+    emit(program, LOAD, offsetof(struct seccomp_data, nr), 0, 0);
+    for (size_t i = 0; i < COUNT(machine->known) && machine->known[i].last != 0; i++) {
+        if (machine->known[i].first < next || machine->known[i].last < machine->known[i].first)
+            die("the known numbers of %s are not in order", machine->name);
+        if (machine->known[i].first > next) { /* a gap, up to here */
+            emit(program, BPF_JMP | BPF_JGE | BPF_K, next, 0, 2);
+            emit(program, BPF_JMP | BPF_JGE | BPF_K, machine->known[i].first, 1, 0);
+            emit(program, RETURN, refuse(ENOSYS), 0, 0);
+        }
+        next = machine->known[i].last + 1u;
+    }
+    emit(program, BPF_JMP | BPF_JGE | BPF_K, next, 0, 3);
+    emit(program, BPF_JMP | BPF_JEQ | BPF_K, UINT32_MAX, 0, 1);
+    emit(program, RETURN, SECCOMP_RET_ALLOW, 0, 0);
+    emit(program, RETURN, refuse(ENOSYS), 0, 0);
+}
+
+static void emit_test(struct program *program, const struct seccomp_test *test)
+{
+    uint32_t low_half =
+        (uint32_t) (offsetof(struct seccomp_data, args) + test->argument * sizeof(uint64_t));
+
+    emit(program, LOAD, low_half, 0, 0);
+    if (test->kind == SECCOMP_TEST_ANY) {
+        emit(program, BPF_JMP | BPF_JSET | BPF_K, test->mask, 0, NEXT_ROW);
+        return;
+    }
+    if (test->mask != UINT32_MAX)
+        emit(program, BPF_ALU | BPF_AND | BPF_K, test->mask, 0, 0);
+    emit(program, BPF_JMP | BPF_JEQ | BPF_K, test->value, 0, NEXT_ROW);
+}
+
+static bool has_tests(const struct seccomp_rule *rule)
+{
+    return rule->tests[0].kind != SECCOMP_TEST_NONE;
+}
+
+/* All rows of the call that `first` is the first row of; they are in one group. */
+static void emit_call(struct program *program, const struct seccomp_group *group,
+                      const struct seccomp_rule *first, unsigned machine)
+{
+    const size_t start = program->count;
+    bool decided = false; /* by a row without tests: nothing gets past it */
+
+    emit(program, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t) first->number[machine], 0, NEXT_CALL);
+    for (const struct seccomp_rule *rule = first; rule->call != NULL; rule++) {
+        size_t row = program->count;
+
+        if (strcmp(rule->call, first->call) != 0)
+            continue;
+        if (decided)
+            die("a row of %s is never reached", rule->call);
+        for (size_t i = 0; i < SECCOMP_TESTS_MAX; i++) {
+            if (rule->tests[i].kind != SECCOMP_TEST_NONE)
+                emit_test(program, &rule->tests[i]);
+        }
+        emit(program, RETURN, rule->allow ? SECCOMP_RET_ALLOW : refuse(group->error), 0, 0);
+        close_jumps(program, row, NEXT_ROW);
+        decided = !has_tests(rule);
+    }
+    if (!decided)
+        emit(program, RETURN, SECCOMP_RET_ALLOW, 0, 0);
+    close_jumps(program, start, NEXT_CALL);
+}
+
+/* ---- part 2 ------------------------------------------------------------------------------- */
+
+static void check(int failed, const char *what)
+{
+    if (failed != 0)
+        die("libseccomp: %s: %s", what, strerror(-failed));
+}
+
+/* The comparisons one of which must hold for `test` to hold: one for each bit of ANY. */
+static size_t alternatives(const struct seccomp_test *test, struct scmp_arg_cmp *ret)
+{
+    size_t count = 0;
+
+    if (test->kind == SECCOMP_TEST_MASKED) {
+        ret[count++] = SCMP_CMP64(test->argument, SCMP_CMP_MASKED_EQ, test->mask, test->value);
+        return count;
+    }
+    for (uint32_t bit = 1; bit != 0; bit <<= 1) {
+        if (test->mask & bit)
+            ret[count++] = SCMP_CMP64(test->argument, SCMP_CMP_MASKED_EQ, bit, bit);
+    }
+    return count;
+}
+
+static void add_rule(scmp_filter_ctx filter, const struct seccomp_rule *rule, int number, int error)
+{
+    struct scmp_arg_cmp first[32];
+    struct scmp_arg_cmp second[32];
+    uint32_t action = SCMP_ACT_ERRNO((uint32_t) error);
+    size_t firsts = alternatives(&rule->tests[0], first);
+    size_t seconds = alternatives(&rule->tests[1], second);
+
+    if (firsts == 0)
+        check(seccomp_rule_add_exact_array(filter, action, number, 0, NULL), rule->call);
+    for (size_t i = 0; i < firsts; i++) {
+        if (seconds == 0)
+            check(seccomp_rule_add_exact_array(filter, action, number, 1, &first[i]), rule->call);
+        for (size_t k = 0; k < seconds; k++) {
+            const struct scmp_arg_cmp both[] = {first[i], second[k]};
+
+            check(seccomp_rule_add_exact_array(filter, action, number, 2, both), rule->call);
+        }
+    }
+}
+
+/* Appends libseccomp's program, with the processor it was made for replaced. */
+static void append(struct program *program, scmp_filter_ctx filter, uint32_t audit_arch)
+{
+    FILE *file = tmpfile();
+    size_t start = program->count;
+    size_t found = 0;
+
+    if (file == NULL)
+        die("cannot make a temporary file");
+    check(seccomp_export_bpf(filter, fileno(file)), "export");
+    rewind(file);
+    program->count +=
+        fread(program->code + start, sizeof program->code[0], COUNT(program->code) - start, file);
+    if (ferror(file) || !feof(file) || program->count == start)
+        die("cannot read what libseccomp made");
+    (void) fclose(file);
+    for (size_t i = start; i < program->count; i++) {
+        struct sock_filter *line = &program->code[i];
+
+        if (line->code == (BPF_JMP | BPF_JEQ | BPF_K) && line->k == seccomp_arch_native()) {
+            line->k = audit_arch;
+            found++;
+        }
+    }
+    if (found != 1)
+        die("libseccomp looks at the processor %zu times", found);
+}
+
+/* ---- both --------------------------------------------------------------------------------- */
+
+static bool has_row(const struct seccomp_group *group, const char *call)
+{
+    for (const struct seccomp_rule *rule = group->rules; rule->call != NULL; rule++) {
+        if (strcmp(rule->call, call) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool has_allow_row(const struct seccomp_group *group, const char *call)
+{
+    for (const struct seccomp_rule *rule = group->rules; rule->call != NULL; rule++) {
+        if (rule->allow && strcmp(rule->call, call) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_first_row(const struct seccomp_group *group, const struct seccomp_rule *row)
+{
+    for (const struct seccomp_rule *rule = group->rules; rule != row; rule++) {
+        if (strcmp(rule->call, row->call) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* The rows of a call stand in one group: their order means nothing across groups. */
+static void check_group(size_t index)
+{
+    const struct seccomp_group *group = &seccomp_groups[index];
+
+    if (group->rules[SECCOMP_RULES_MAX - 1].call != NULL)
+        die("the group of %s has no end", group->rules[0].call);
+    for (const struct seccomp_rule *rule = group->rules; rule->call != NULL; rule++) {
+        for (size_t i = 0; i < SECCOMP_TESTS_MAX; i++) {
+            if (rule->tests[i].value & ~rule->tests[i].mask)
+                die("a test of %s can never hold", rule->call);
+        }
+        if (!has_tests(rule) && rule->tests[1].kind != SECCOMP_TEST_NONE)
+            die("a test of %s comes too late", rule->call);
+        for (size_t other = 0; other < index; other++) {
+            if (has_row(&seccomp_groups[other], rule->call))
+                die("%s is in two groups", rule->call);
+        }
+    }
+}
+
+static void bake_group(struct program *program, scmp_filter_ctx filter,
+                       const struct seccomp_group *group, unsigned machine)
+{
+    for (const struct seccomp_rule *rule = group->rules; rule->call != NULL; rule++) {
+        int number = rule->number[machine];
+
+        if (number == SECCOMP_NO_CALL)
+            continue;
+        if (!has_allow_row(group, rule->call))
+            add_rule(filter, rule, number, group->error);
+        else if (is_first_row(group, rule))
+            emit_call(program, group, rule, machine);
+    }
+}
+
+static void bake(struct program *program, struct target target)
+{
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+
+    if (filter == NULL)
+        die("libseccomp: out of memory");
+    check(seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)), "bad arch");
+    check(seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2), "binary tree");
+    program->count = 0;
+    emit_entrance(program, &seccomp_machines[target.machine]);
+    for (size_t g = 0; g < COUNT(seccomp_groups); g++) {
+        if (target.command || !seccomp_groups[g].command_only)
+            bake_group(program, filter, &seccomp_groups[g], target.machine);
+    }
+    append(program, filter, seccomp_machines[target.machine].audit_arch);
+    seccomp_release(filter);
+}
+
+static void print(FILE *out, const struct program *program, struct target target)
+{
+    (void) fprintf(out, "static const struct sock_filter seccomp_baked_%s_%s[] = {\n",
+                   seccomp_machines[target.machine].name, target.command ? "command" : "init");
+    for (size_t i = 0; i < program->count; i++) {
+        const struct sock_filter *line = &program->code[i];
+
+        (void) fprintf(out, "    {0x%02x, %u, %u, 0x%08x},\n", (unsigned) line->code,
+                       (unsigned) line->jt, (unsigned) line->jf, line->k);
+    }
+    (void) fputs("};\n", out);
+}
+
+int main(int argc, char **argv)
+{
+    static struct program program;
+    FILE *out;
+
+    if (argc != 2)
+        die("usage: bake-filter OUTPUT");
+    for (size_t g = 0; g < COUNT(seccomp_groups); g++)
+        check_group(g);
+    out = fopen(argv[1], "we");
+    if (out == NULL)
+        die("cannot write %s", argv[1]);
+    (void) fputs("/* Made by tools/bake-filter.c of src/fence/native/seccomp_table.h. */\n"
+                 "#include <linux/filter.h>\n",
+                 out);
+    for (unsigned machine = 0; machine < SECCOMP_MACHINES; machine++) {
+        for (int command = 1; command >= 0; command--) {
+            struct target target = {.machine = machine, .command = command};
+
+            (void) fputc('\n', out);
+            bake(&program, target);
+            print(out, &program, target);
+        }
+    }
+    if (ferror(out) || fclose(out) != 0)
+        die("cannot write %s", argv[1]);
+    return 0;
+}
