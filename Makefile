@@ -29,7 +29,7 @@ lint: ## format, clang-tidy, cppcheck, layers, headers, shell, words
 bench: ## install what is compared with, measure, print the figures
 	@tools/deps.sh --install bench
 	@$(MAKE) --no-print-directory build
-	@bench/run
+	@WATTLE=$(WATTLE) bench/run.sh
 
 install: build ## install below PREFIX (default /usr/local); DESTDIR for packagers
 	@meson configure $(BUILD) --prefix=$(PREFIX)

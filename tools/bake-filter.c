@@ -2,17 +2,17 @@
  *
  * Runs when wattle is built. A filter has two parts, in this order:
  *
- *   1. the prologue, written here: another processor's calls and numbers nobody here has read
- *      answer ENOSYS; then the calls that have a row with `allow`, row by row;
- *   2. libseccomp's program for all other rows, as a binary tree over the numbers.
+ *   1. written here: other processors' calls and numbers that nobody has read answer ENOSYS; then
+ *      the calls whose rows look at arguments, row by row as the table says;
+ *   2. made by libseccomp, as a binary tree over the numbers: the calls that are always refused.
  *
- * libseccomp alone would not do. It knows no numbers newer than itself and would let them pass, it
- * has no rows that allow, and it compares one argument once per rule. Both parts only jump forward
- * and relative to themselves, so the second needs no change by standing behind the first.
+ * libseccomp alone would not do: it lets numbers newer than itself pass, knows no rows that allow,
+ * and takes three instructions for each bit of each half of an argument. Jumps are relative and
+ * forward, so the second part needs no change by standing behind the first.
  *
- * libseccomp can make rules for another processor only for calls whose names it knows. Every
- * program is therefore made for the processor of the build, from the numbers of the table, and the
- * one constant in it that names the processor is replaced.
+ * libseccomp can make rules for another processor only for calls whose names it knows. Its part is
+ * therefore always made for the processor of the build, from the numbers of the table, and the one
+ * constant in it that names the processor is replaced.
  *
  * Whatever is not exactly as expected ends the build. */
 #include "fence/native/seccomp_table.h"
@@ -22,6 +22,7 @@
 #include <seccomp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -169,43 +170,6 @@ static void check(int failed, const char *what)
         die("libseccomp: %s: %s", what, strerror(-failed));
 }
 
-/* The comparisons one of which must hold for `test` to hold: one for each bit of ANY. */
-static size_t alternatives(const struct seccomp_test *test, struct scmp_arg_cmp *ret)
-{
-    size_t count = 0;
-
-    if (test->kind == SECCOMP_TEST_MASKED) {
-        ret[count++] = SCMP_CMP64(test->argument, SCMP_CMP_MASKED_EQ, test->mask, test->value);
-        return count;
-    }
-    for (uint32_t bit = 1; bit != 0; bit <<= 1) {
-        if (test->mask & bit)
-            ret[count++] = SCMP_CMP64(test->argument, SCMP_CMP_MASKED_EQ, bit, bit);
-    }
-    return count;
-}
-
-static void add_rule(scmp_filter_ctx filter, const struct seccomp_rule *rule, int number, int error)
-{
-    struct scmp_arg_cmp first[32];
-    struct scmp_arg_cmp second[32];
-    uint32_t action = SCMP_ACT_ERRNO((uint32_t) error);
-    size_t firsts = alternatives(&rule->tests[0], first);
-    size_t seconds = alternatives(&rule->tests[1], second);
-
-    if (firsts == 0)
-        check(seccomp_rule_add_exact_array(filter, action, number, 0, NULL), rule->call);
-    for (size_t i = 0; i < firsts; i++) {
-        if (seconds == 0)
-            check(seccomp_rule_add_exact_array(filter, action, number, 1, &first[i]), rule->call);
-        for (size_t k = 0; k < seconds; k++) {
-            const struct scmp_arg_cmp both[] = {first[i], second[k]};
-
-            check(seccomp_rule_add_exact_array(filter, action, number, 2, both), rule->call);
-        }
-    }
-}
-
 /* Appends libseccomp's program, with the processor it was made for replaced. */
 static void append(struct program *program, scmp_filter_ctx filter, uint32_t audit_arch)
 {
@@ -245,10 +209,10 @@ static bool has_row(const struct seccomp_group *group, const char *call)
     return false;
 }
 
-static bool has_allow_row(const struct seccomp_group *group, const char *call)
+static bool looks_at_arguments(const struct seccomp_group *group, const char *call)
 {
     for (const struct seccomp_rule *rule = group->rules; rule->call != NULL; rule++) {
-        if (rule->allow && strcmp(rule->call, call) == 0)
+        if (has_tests(rule) && strcmp(rule->call, call) == 0)
             return true;
     }
     return false;
@@ -263,6 +227,16 @@ static bool is_first_row(const struct seccomp_group *group, const struct seccomp
     return true;
 }
 
+static void check_rule(const struct seccomp_rule *rule)
+{
+    if (!has_tests(rule) && rule->tests[1].kind != SECCOMP_TEST_NONE)
+        die("a test of %s comes too late", rule->call);
+    for (size_t i = 0; i < SECCOMP_TESTS_MAX; i++) {
+        if (rule->tests[i].value & ~rule->tests[i].mask)
+            die("a test of %s can never hold", rule->call);
+    }
+}
+
 /* The rows of a call stand in one group: their order means nothing across groups. */
 static void check_group(size_t index)
 {
@@ -271,12 +245,7 @@ static void check_group(size_t index)
     if (group->rules[SECCOMP_RULES_MAX - 1].call != NULL)
         die("the group of %s has no end", group->rules[0].call);
     for (const struct seccomp_rule *rule = group->rules; rule->call != NULL; rule++) {
-        for (size_t i = 0; i < SECCOMP_TESTS_MAX; i++) {
-            if (rule->tests[i].value & ~rule->tests[i].mask)
-                die("a test of %s can never hold", rule->call);
-        }
-        if (!has_tests(rule) && rule->tests[1].kind != SECCOMP_TEST_NONE)
-            die("a test of %s comes too late", rule->call);
+        check_rule(rule);
         for (size_t other = 0; other < index; other++) {
             if (has_row(&seccomp_groups[other], rule->call))
                 die("%s is in two groups", rule->call);
@@ -287,13 +256,13 @@ static void check_group(size_t index)
 static void bake_group(struct program *program, scmp_filter_ctx filter,
                        const struct seccomp_group *group, unsigned machine)
 {
-    for (const struct seccomp_rule *rule = group->rules; rule->call != NULL; rule++) {
-        int number = rule->number[machine];
+    const uint32_t refused = SCMP_ACT_ERRNO((uint32_t) group->error);
 
-        if (number == SECCOMP_NO_CALL)
+    for (const struct seccomp_rule *rule = group->rules; rule->call != NULL; rule++) {
+        if (rule->number[machine] == SECCOMP_NO_CALL)
             continue;
-        if (!has_allow_row(group, rule->call))
-            add_rule(filter, rule, number, group->error);
+        if (!looks_at_arguments(group, rule->call))
+            check(seccomp_rule_add_exact(filter, refused, rule->number[machine], 0), rule->call);
         else if (is_first_row(group, rule))
             emit_call(program, group, rule, machine);
     }

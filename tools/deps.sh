@@ -10,14 +10,25 @@ set -euo pipefail
 
 # "a|b": either will do; the first is installed.
 readonly build_packages="make gcc libc6-dev meson ninja-build pkgconf|pkg-config python3
-    libjansson-dev libseccomp-dev libcmocka-dev"
-readonly test_packages="bats clang clang-format clang-tidy cppcheck shellcheck scdoc git procps
-    util-linux strace"
-readonly bench_packages="bubblewrap git"
+    libjansson-dev libseccomp-dev libcmocka-dev scdoc"
+# The checkers, and what the tests of real work do real work with.
+readonly test_packages="clang clang-format clang-tidy cppcheck shellcheck bats
+    bsdutils cargo cmake default-jdk-headless fish gdb git nodejs npm perl procps python3-jsonschema
+    python3-venv rustc strace util-linux zsh"
+readonly debian_test_packages="chromium" # Ubuntu has it as a snap only
+readonly bench_packages="bubblewrap"
 
-is_installed() {
-    local state
-    state=$(dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null) && [[ $state == ?i* ]]
+# Every installed package, and what these provide, as keys.
+declare -A installed=()
+find_installed() {
+    local state package provides name
+    while IFS=$'\t' read -r state package provides; do
+        [[ $state == ?i* ]] || continue
+        installed[$package]=1
+        for name in ${provides//,/ }; do
+            installed[$name]=1
+        done
+    done < <(dpkg-query -W -f '${db:Status-Abbrev}\t${Package}\t${Provides}\n')
 }
 
 # Prints the packages of "a|b" entries of which no alternative is installed.
@@ -26,7 +37,7 @@ missing_of() {
     for entry in $1; do
         found=
         for name in ${entry//|/ }; do
-            if is_installed "$name"; then
+            if [[ -n ${installed[$name]:-} ]]; then
                 found=1
                 break
             fi
@@ -38,7 +49,10 @@ missing_of() {
 packages_of_group() {
     case $1 in
     build) printf '%s' "$build_packages" ;;
-    test) printf '%s %s' "$build_packages" "$test_packages" ;;
+    test)
+        printf '%s %s' "$build_packages" "$test_packages"
+        ! grep -qsx 'ID=debian' /etc/os-release || printf ' %s' "$debian_test_packages"
+        ;;
     bench) printf '%s %s' "$build_packages" "$bench_packages" ;;
     *)
         printf "deps: unknown group '%s' (known: build test bench)\n" "$1" >&2
@@ -94,6 +108,7 @@ if ! command -v dpkg-query >/dev/null; then
     exit 0
 fi
 
+find_installed
 mapfile -t missing < <(missing_of "$wanted" | sort -u)
 if [[ ${#missing[@]} -gt 0 ]]; then
     if [[ -z $install ]]; then
@@ -107,6 +122,7 @@ if [[ ${#missing[@]} -gt 0 ]]; then
         tell_what_is_missing
         exit 1
     fi
+    find_installed
     mapfile -t missing < <(missing_of "$wanted" | sort -u)
     if [[ ${#missing[@]} -gt 0 ]]; then
         tell_what_is_missing

@@ -143,7 +143,7 @@ test_user() {
     mkdir -p "$folder/source" "$folder/home"
     tar -c --exclude=./.git --exclude='./build*' . | tar -x -C "$folder/source" --no-same-owner
     chown -R "$(id -u "$user"):$(id -g "$user")" "$folder"
-    env -i PATH=/usr/local/bin:/usr/bin:/bin LC_ALL="$LC_ALL" HOME="$folder/home" USER="$user" LOGNAME="$user" \
+    env -i PATH="$PATH" LC_ALL="$LC_ALL" HOME="$folder/home" USER="$user" LOGNAME="$user" \
         ${CI:+CI="$CI"} ${WATTLE_MUST_RUN:+WATTLE_MUST_RUN="$WATTLE_MUST_RUN"} \
         WATTLE_TEST_JOBS="$jobs" \
         setpriv --reuid "$(id -u "$user")" --regid "$(id -g "$user")" --init-groups \
@@ -171,6 +171,7 @@ trap 'exit 130' INT TERM HUP
 chmod 755 "$scratch"
 mkdir "$scratch/home"
 
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin # the packages' programs
 export HOME=$scratch/home LC_ALL=C.UTF-8
 unset "${!XDG_@}" "${!GIT_@}" MAKEFLAGS MAKELEVEL MFLAGS
 

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#pragma GCC poison strcpy strcat sprintf vsprintf strtok strtok_r atoi atol atoll system popen mktemp
+#pragma GCC poison strcpy strcat sprintf vsprintf strtok strtok_r atoi atol atoll system popen     \
+    mktemp
 #pragma GCC poison tmpnam tempnam gets
 
 #endif

@@ -27,8 +27,8 @@ int buf_printf(struct buf *buf, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Turns a sticky failure into an error about `object` ("buf.limit" or "base.memory"). */
 int buf_check(const struct buf *buf, const char *object, struct err *err) MUST_CHECK;
 
-/* Hands the bytes to the caller (free()); the buffer is empty afterwards. NULL when out of memory or
- * when an append had failed: half a text is never handed out. */
+/* Hands the bytes to the caller (free()); the buffer is empty afterwards. NULL when out of memory
+ * or when an append had failed: half a text is never handed out. */
 char *buf_take(struct buf *buf);
 
 #endif

@@ -6,7 +6,8 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-/* Closes once, also on EINTR (Linux has then released the number), and keeps errno. -1 is nothing. */
+/* Closes once, also on EINTR (Linux has then released the number), and keeps errno. -1 is nothing.
+ */
 void cleanup_close(int *fd);
 void cleanup_free(void *pointer_to_pointer);
 void cleanup_closedir(DIR **dir);

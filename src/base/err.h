@@ -2,8 +2,8 @@
  *
  * Fixed size and free of pointers, so that a child can send it to its parent with one write and
  * nothing has to be freed. A function that can fail takes a `struct err *` last and returns 0 (or a
- * descriptor, a count) or -errno. It fills the error once, where the object's name is known; callers
- * may add context. Success never touches the error. */
+ * descriptor, a count) or -errno. It fills the error once, where the object's name is known;
+ * callers may add context. Success never touches the error. */
 #ifndef WATTLE_BASE_ERR_H
 #define WATTLE_BASE_ERR_H
 

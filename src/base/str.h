@@ -40,7 +40,8 @@ size_t str_utf8(const char *bytes, size_t size, uint32_t *ret_rune);
  * (U+200B..F, U+2028..E, U+2060..F, U+FEFF, U+E0000..7F, C1) as \u{HEX}. Backslash stays itself. */
 int str_add_inert(struct buf *buf, const char *text, size_t size);
 
-/* Like str_add_inert, and in single quotes when a shell would need quotes: for printing commands. */
+/* Like str_add_inert, and in single quotes when a shell would need quotes: for printing commands.
+ */
 int str_add_shell(struct buf *buf, const char *text);
 
 #endif

@@ -1,6 +1,7 @@
 /* Removal of a tree that somebody hostile may have filled. Layer 0.
  * By descriptors only, follows no symlink, crosses no mount point, needs no recursion: depth is
- * bounded by disk, not by stack or descriptors. Makes folders without permission removable first. */
+ * bounded by disk, not by stack or descriptors. Makes folders without permission removable first.
+ */
 #ifndef WATTLE_BASE_TREE_H
 #define WATTLE_BASE_TREE_H
 

@@ -10,6 +10,7 @@
 #include "cli/view.h"
 #include "policy/print.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +65,11 @@ static int physical_as_far(const char *path, char **ret_path, struct err *err)
     AUTO_FREE char *top = strdup(path);
     AUTO_FREE char *physical = NULL;
     const char *rest;
-    int rc = top == NULL ? err_memory(err) : path_physical(top, &physical, err);
+    int rc;
 
+    if (top == NULL)
+        return err_memory(err);
+    rc = path_physical(top, &physical, err);
     while ((rc == -ENOENT || rc == -ENOTDIR || rc == -EACCES) && cut_last(top) == 0)
         rc = path_physical(top, &physical, err);
     if (rc < 0)
@@ -103,6 +107,7 @@ static int answer_path(const struct policy *policy, const char *path,
     AUTO_FREE char *physical = NULL;
     int rc;
 
+    assert(path != NULL);
     policy_explain(policy, path, ret_answer);
     if (ret_answer->place != NULL) /* the job's own: the host has no say */
         return 0;
@@ -156,7 +161,7 @@ static int answer_all(const struct values *values, const struct derive_owner *ow
 
     for (size_t i = 0; i < values->rest_count; i++) {
         AUTO_FREE char *path = NULL;
-        struct policy_answer answer;
+        struct policy_answer answer = {0};
         int rc = normalize(values->rest[i], owner, &path, err);
 
         if (rc == 0)

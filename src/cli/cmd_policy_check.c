@@ -11,11 +11,8 @@
 #include "cli/request.h"
 #include "policy/settings.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -23,7 +20,7 @@ enum {
     ANSWERS_LIMIT_BYTES = 4 << 20,
 };
 
-static const char admin_folder[] = "/etc/wattle";
+static const char admin_file[] = "/etc/wattle/config.json";
 
 struct check {
     const struct derive_owner *owner;
@@ -38,7 +35,7 @@ static int check_file(const struct check *check, const char *path, struct err *e
 {
     AUTO(settings_freep) struct settings *settings = NULL;
     AUTO(buf_free) struct buf content = {0};
-    const bool admin = str_starts(path, admin_folder) && path[sizeof admin_folder - 1] == '/';
+    const bool admin = str_equal(path, admin_file);
     int rc;
 
     buf_init(&content, FILE_LIMIT_BYTES);
@@ -84,36 +81,17 @@ static void check_and_tell(struct check *check, const char *path)
     (void) buf_add_text(&check->text, "\n");
 }
 
-static void check_below(struct check *check, const char *folder, const char *name)
+/* The two files every run reads, when they are there. */
+static void check_usual(struct check *check)
 {
-    AUTO_FREE char *path = path_join(folder, name);
-
-    if (path != NULL)
-        check_and_tell(check, path);
-    else
-        check->text.failed = -ENOMEM;
-}
-
-static int is_json(const struct dirent *entry)
-{
-    return str_ends(entry->d_name, ".json");
-}
-
-static void check_all_of_owner(struct check *check)
-{
-    AUTO_FREE char *pens = path_join(check->owner->config_dir, "pens");
-    struct dirent **entries = NULL;
-    int count;
+    AUTO_FREE char *own = path_join(check->owner->config_dir, "config.json");
 
     check->optional = true;
-    check_below(check, admin_folder, "config.json");
-    check_below(check, check->owner->config_dir, "config.json");
-    count = pens != NULL ? scandir(pens, &entries, is_json, alphasort) : 0;
-    for (int i = 0; i < count; i++) {
-        check_below(check, pens, entries[i]->d_name);
-        free(entries[i]);
-    }
-    free(entries);
+    check_and_tell(check, admin_file);
+    if (own != NULL)
+        check_and_tell(check, own);
+    else
+        check->text.failed = -ENOMEM;
 }
 
 static int run(const struct values *values, struct err *err)
@@ -129,7 +107,7 @@ static int run(const struct values *values, struct err *err)
     for (size_t i = 0; i < values->rest_count; i++)
         check_and_tell(&check, values->rest[i]);
     if (values->rest_count == 0)
-        check_all_of_owner(&check);
+        check_usual(&check);
     if (check.count == 0)
         report_line("nothing to check: no file in '%s'", owner->config_dir);
     rc = print_out(&check.text, err);

@@ -17,8 +17,10 @@ enum { LONG_BASE = UCHAR_MAX + 1 };
 struct parser {
     const struct option_group *const *groups;
     const char *command;
-    const struct option_row *rows[OPTIONS_MAX + 1];
-    bool seen[OPTIONS_MAX + 1];
+    struct known {
+        const struct option_row *row;
+        bool seen;
+    } known[OPTIONS_MAX];
     size_t count;
     struct option longs[OPTIONS_MAX + 1];
     char letters[2 * OPTIONS_MAX + 3];
@@ -29,7 +31,7 @@ static void parser_add(struct parser *parser, size_t *letters, const struct opti
     const bool takes = row->argument != NULL;
 
     assert(parser->count < OPTIONS_MAX);
-    parser->rows[parser->count] = row;
+    parser->known[parser->count].row = row;
     parser->longs[parser->count] = (struct option){
         .name = row->name,
         .has_arg = takes ? required_argument : no_argument,
@@ -59,15 +61,14 @@ static void parser_init(struct parser *parser, const struct option_group *const 
     }
 }
 
-static size_t parser_row(const struct parser *parser, int found)
+/* NULL: a letter no option has. */
+static struct known *parser_find(struct parser *parser, int found)
 {
-    if (found >= LONG_BASE)
-        return (size_t) (found - LONG_BASE);
     for (size_t i = 0; i < parser->count; i++) {
-        if (parser->rows[i]->letter == found)
-            return i;
+        if (found == LONG_BASE + (int) i || found == parser->known[i].row->letter)
+            return &parser->known[i];
     }
-    return parser->count;
+    return NULL;
 }
 
 const struct option_row *option_at(const struct option_group *const *groups, size_t index)
@@ -207,35 +208,34 @@ static bool is_whole(const struct option_row *row, const char *typed)
            (typed[2 + length] == '\0' || typed[2 + length] == '=');
 }
 
-static int take_row(struct parser *parser, int found, int argc, char **argv, struct values *values,
-                    struct err *err)
+static int take_option(struct parser *parser, int found, int argc, char **argv,
+                       struct values *values, struct err *err)
 {
-    const size_t index = parser_row(parser, found);
-    const struct option_row *row = parser->rows[index];
+    struct known *known = parser_find(parser, found);
 
-    if (found >= LONG_BASE && !is_whole(row, typed_word(argv)))
+    assert(known != NULL);
+    if (found >= LONG_BASE && !is_whole(known->row, typed_word(argv)))
         return unknown(parser, typed_word(argv), err);
-    if (parser->seen[index] && row->kind != OPTION_LIST)
-        return err_set(err, EINVAL, "cli.option", "'--%s' is given twice", row->name);
-    parser->seen[index] = true;
-    return store(row, optarg, (size_t) argc, values, err);
+    if (known->seen && known->row->kind != OPTION_LIST)
+        return err_set(err, EINVAL, "cli.option", "'--%s' is given twice", known->row->name);
+    known->seen = true;
+    return store(known->row, optarg, (size_t) argc, values, err);
 }
 
-/* What getopt_long could not take. For an unknown long option it leaves optopt at 0. */
-static int take_mistake(const struct parser *parser, int found, char **argv, struct err *err)
+/* What getopt_long could not take. It leaves optopt at 0 for an unknown long option. */
+static int take_mistake(struct parser *parser, int found, char **argv, struct err *err)
 {
     const char letter[] = {'-', (char) optopt, '\0'};
-    const size_t index = parser_row(parser, optopt);
+    const struct known *known = optopt != 0 ? parser_find(parser, optopt) : NULL;
 
-    if (found == ':')
-        return err_set(err, EINVAL, "cli.value", "'--%s' needs a value: %s",
-                       parser->rows[index]->name, parser->rows[index]->argument);
     if (optopt == 0)
         return unknown(parser, argv[optind - 1], err);
-    if (optopt >= LONG_BASE)
-        return err_set(err, EINVAL, "cli.value", "'--%s' takes no value",
-                       parser->rows[index]->name);
-    return unknown(parser, letter, err);
+    if (known == NULL)
+        return unknown(parser, letter, err);
+    if (found == ':')
+        return err_set(err, EINVAL, "cli.value", "'--%s' needs a value: %s", known->row->name,
+                       known->row->argument);
+    return err_set(err, EINVAL, "cli.value", "'--%s' takes no value", known->row->name);
 }
 
 int options_parse(const struct option_group *const *groups, const char *command, int argc,
@@ -257,7 +257,7 @@ int options_parse(const struct option_group *const *groups, const char *command,
         if (found == '?' || found == ':')
             rc = take_mistake(&parser, found, argv, sink);
         else
-            rc = take_row(&parser, found, argc, argv, values, sink);
+            rc = take_option(&parser, found, argc, argv, values, sink);
         if (first == 0)
             first = rc;
     }

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 enum { LINE_LIMIT_BYTES = 8 << 10 };
@@ -30,6 +31,15 @@ static void write_error(const struct buf *line)
     (void) !fd_write_all(STDERR_FILENO, line->bytes, line->size);
 }
 
+/* A terminal that job_run has made raw does not go back to the first column by itself. */
+static const char *line_end(void)
+{
+    struct termios modes;
+    const bool raw = tcgetattr(STDERR_FILENO, &modes) == 0 && (modes.c_oflag & OPOST) == 0;
+
+    return raw ? "\r\n" : "\n";
+}
+
 static void report_text(const char *before, const char *text)
 {
     AUTO(buf_free) struct buf line = {0};
@@ -37,7 +47,7 @@ static void report_text(const char *before, const char *text)
     buf_init(&line, LINE_LIMIT_BYTES);
     (void) buf_add_text(&line, before);
     (void) str_add_inert(&line, text, strlen(text));
-    (void) buf_add_text(&line, "\n");
+    (void) buf_add_text(&line, line_end());
     write_error(&line);
 }
 

@@ -2,6 +2,7 @@
 #ifndef WATTLE_DERIVE_DERIVE_PRIV_H
 #define WATTLE_DERIVE_DERIVE_PRIV_H
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "derive/derive.h"
 #include "policy/settings.h"
@@ -60,8 +61,12 @@ struct derivation {
     struct derive_folder *folders;
     size_t folder_count;
 
+    struct policy_command command; /* owns path and found; path NULL: none */
+    bool layouts_found[96]; /* by row of the table in toolchain.c */
+
     struct settings **settings; /* the owner's files, the one read last wins */
     size_t settings_count;
+    struct derive_list settings_names;
     struct settings *admin; /* or NULL */
 };
 
@@ -190,8 +195,10 @@ int derive_toolchains_add(struct derivation *work, struct err *err) MUST_CHECK;
 int derive_search_find(struct derivation *work, struct err *err) MUST_CHECK; /* PATH -> folders */
 int derive_search_set_path(const struct derivation *work, struct err *err) MUST_CHECK;
 int derive_command_find(struct derivation *work, struct err *err) MUST_CHECK;
+int derive_command_set(const struct derivation *work, struct err *err) MUST_CHECK; /* after links */
 int derive_opened_add(struct derivation *work, struct err *err) MUST_CHECK; /* flags, settings */
 int derive_sockets_add(struct derivation *work, struct err *err) MUST_CHECK;
+const char *derive_shell(void); /* /bin/bash where there is one */
 int derive_environment_set(const struct derivation *work, struct err *err) MUST_CHECK;
 int derive_gitconfig_add(const struct derivation *work, struct err *err) MUST_CHECK;
 

@@ -124,9 +124,16 @@ static int add_read(const struct derivation *work, const char *path, struct err 
     return derive_rule_add(work, &rule, err);
 }
 
+/* What leads into /usr or /proc shows; where it goes on from there is the system's business. */
+static bool leads_somewhere_known(const struct derivation *work, const char *path)
+{
+    return derive_shown(work, path) || path_is_below(path, "/proc");
+}
+
 static int add_link(const struct derivation *work, int etc_fd, const char *name, const char *path,
                     struct derive_list *links, struct err *err)
 {
+    AUTO_FREE char *leads_to = NULL;
     char target[PATH_MAX];
     ssize_t size = readlinkat(etc_fd, name, target, sizeof target - 1);
     int r = 0;
@@ -135,7 +142,11 @@ static int add_link(const struct derivation *work, int etc_fd, const char *name,
         return 0;
     target[size] = '\0';
     r = derive_place_add(work, POLICY_PLACE_SYMLINK, path, target, "system configuration", err);
-    return r < 0 ? r : derive_list_add(links, path, err);
+    if (r == 0)
+        r = path_normalize(target, ETC, NULL, &leads_to, err);
+    if (r < 0)
+        return r;
+    return leads_somewhere_known(work, leads_to) ? 0 : derive_list_add(links, path, err);
 }
 
 /* `type` is that of readdir. Links are noted: what they lead to is looked at when all is known. */
@@ -251,8 +262,9 @@ static int add_passwd(const struct derivation *work, struct err *err)
     buf_init(&buf, 16384);
     if (owner->uid != 0)
         (void) buf_add_text(&buf, "root:x:0:0:root:/root:/bin/sh\n");
-    (void) buf_printf(&buf, "%s:x:%lu:%lu:%s:" POLICY_INSIDE_HOME ":/bin/sh\n", owner->login,
-                      (unsigned long) owner->uid, (unsigned long) owner->gid, owner->gecos);
+    (void) buf_printf(&buf, "%s:x:%lu:%lu:%s:" POLICY_INSIDE_HOME ":%s\n", owner->login,
+                      (unsigned long) owner->uid, (unsigned long) owner->gid, owner->gecos,
+                      derive_shell());
     if (owner->uid != 65534 && !str_equal(owner->login, "nobody"))
         (void) buf_add_text(&buf, "nobody:x:65534:65534:nobody:/nonexistent:/bin/false\n");
     r = buf_check(&buf, "/etc/passwd", err);

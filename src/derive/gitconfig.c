@@ -261,10 +261,10 @@ static int read_setting(struct derive_gitconfig *config, const char *section, st
 static bool goes_on(const struct line *line)
 {
     const char *at = line->end;
+    size_t count = 0;
 
     if (at > line->at && at[-1] == '\r')
         at--;
-    size_t count = 0;
     while (at > line->at && *--at == '\\')
         count++;
     return count % 2 == 1;

@@ -73,7 +73,6 @@ static char *group_name(const char *group_file, gid_t gid)
 static char *folder_of(const char *path, const uid_t *uid)
 {
     AUTO_FREE char *physical = NULL;
-    AUTO_CLOSE int fd = -1;
     struct stat seen;
 
     if (path == NULL || path[0] != '/')

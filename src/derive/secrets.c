@@ -111,32 +111,33 @@ static int read_homes(const char *passwd_file, struct derive_list *homes, struct
 
 /* ---- which names a folder has ---------------------------------------------------------------------- */
 
+#define LISTING_BITS 65536u
+
+/* One bit for the hash of every name: a name whose bit is missing is not there. One whose bit is set
+ * may be another's; the kernel is asked then. */
 struct listing {
-    struct derive_list names;
-    struct derive_list links;
+    unsigned char names[LISTING_BITS / 8];
+    unsigned char links[LISTING_BITS / 8];
 };
 
-static void listing_free(struct listing *listing)
+/* FNV-1a of the first part of `name`, folded to a bit's number. */
+static unsigned hash_part(const char *name)
 {
-    derive_list_free(&listing->names);
-    derive_list_free(&listing->links);
+    uint32_t hash = UINT32_C(2166136261);
+
+    for (; *name != '\0' && *name != '/'; name++)
+        hash = (hash ^ (unsigned char) *name) * UINT32_C(16777619);
+    return (hash ^ hash >> 16) % LISTING_BITS;
 }
 
-/* Whether some credential place begins with `prefix` and goes on with `name` as a part. */
-static bool is_wanted(const char *prefix, const char *name)
+static void set_bit(unsigned char *bits, unsigned number)
 {
-    size_t prefix_size = strlen(prefix);
-    size_t name_size = strlen(name);
+    bits[number / 8] = (unsigned char) (bits[number / 8] | 1u << number % 8);
+}
 
-    for (size_t i = 0; credential_places[i] != NULL; i++) {
-        const char *place = credential_places[i];
-
-        if (strncmp(place, prefix, prefix_size) == 0 && place[prefix_size] == name[0] &&
-            strncmp(place + prefix_size, name, name_size) == 0 &&
-            (place[prefix_size + name_size] == '\0' || place[prefix_size + name_size] == '/'))
-            return true;
-    }
-    return false;
+static bool has_bit(const unsigned char *bits, unsigned number)
+{
+    return (bits[number / 8] >> number % 8 & 1) != 0;
 }
 
 static bool entry_is_link(DIR *dir, const struct dirent *entry)
@@ -149,84 +150,80 @@ static bool entry_is_link(DIR *dir, const struct dirent *entry)
            S_ISLNK(seen.st_mode);
 }
 
-/* The names in `home`/`prefix` (which ends in "/", or is "") with which a credential place goes on. */
-static int list_folder(int home_fd, const char *prefix, struct listing *listing, struct err *err)
+/* The names in `home`/`folder`; none where the caller cannot read either. */
+static void list_folder(int home_fd, const char *folder, struct listing *listing)
 {
-    AUTO_CLOSE int fd =
-        openat(home_fd, prefix[0] == '\0' ? "." : prefix, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_CLOSE int fd = openat(home_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     AUTO_CLOSEDIR DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *entry = NULL;
-    int r = 0;
 
     if (dir == NULL)
-        return 0; /* not there, or not to be read by the caller either */
+        return;
     (void) TAKE_FD(fd); /* the stream owns it */
-    while (r == 0 && (entry = readdir(dir)) != NULL) {
-        if (!is_wanted(prefix, entry->d_name))
-            continue;
-        r = derive_list_add(&listing->names, entry->d_name, err);
-        if (r == 0 && entry_is_link(dir, entry))
-            r = derive_list_add(&listing->links, entry->d_name, err);
+    while ((entry = readdir(dir)) != NULL) {
+        unsigned number = hash_part(entry->d_name);
+
+        set_bit(listing->names, number);
+        if (entry_is_link(dir, entry))
+            set_bit(listing->links, number);
     }
-    return r;
 }
 
 /* ---- credential places that exist -------------------------------------------------------------------- */
 
 /* The home, and the folders in it where most places are. */
-static const char *const listed[] = {"", ".config/", ".local/share/"};
+static const struct {
+    const char *folder;
+    const char *prefix;
+} listed[] = {
+    {".", ""},
+    {".config", ".config/"},
+    {".local/share", ".local/share/"},
+};
 
 struct survey {
     struct listing at[ARRAY_SIZE(listed)];
     bool loaded[ARRAY_SIZE(listed)];
-    int home_fd;
 };
 
-static void survey_free(struct survey *survey)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(listed); i++)
-        listing_free(&survey->at[i]);
-    cleanup_close(&survey->home_fd);
-}
+struct sighting {
+    bool may_exist;
+    bool may_be_link;
+};
 
-/* Whether the part of `place` after listed[index] is there; `ret_link` when it is a symlink. */
-static int survey_part(struct survey *survey, size_t index, const char *place, bool *ret_there,
-                       bool *ret_link, struct err *err)
+static struct sighting survey_part(struct survey *survey, int home_fd, size_t index,
+                                   const char *place)
 {
-    char part[NAME_MAX + 1];
-    const char *rest = place + strlen(listed[index]);
-    size_t size = strcspn(rest, "/");
-    int r = 0;
+    struct listing *listing = &survey->at[index];
+    unsigned number = hash_part(place + strlen(listed[index].prefix));
 
     if (!survey->loaded[index])
-        r = list_folder(survey->home_fd, listed[index], &survey->at[index], err);
-    if (r < 0)
-        return r;
+        list_folder(home_fd, listed[index].folder, listing);
     survey->loaded[index] = true;
-    if (size >= sizeof part)
-        return 0;
-    memcpy(part, rest, size);
-    part[size] = '\0';
-    *ret_there = derive_list_has(&survey->at[index].names, part);
-    *ret_link = *ret_there && derive_list_has(&survey->at[index].links, part);
-    return 0;
+    return (struct sighting){
+        .may_exist = has_bit(listing->names, number),
+        .may_be_link = has_bit(listing->links, number),
+    };
 }
 
-/* Whether `place` may exist at all. False only where a listing says that it does not. */
-static int survey_place(struct survey *survey, const char *place, bool *ret_there, bool *ret_link,
-                        struct err *err)
+/* What the listings say of a place. Parts they do not cover may be anything. */
+static struct sighting survey_place(struct survey *survey, int home_fd, const char *place)
 {
-    int r = survey_part(survey, 0, place, ret_there, ret_link, err);
+    struct sighting sighting = survey_part(survey, home_fd, 0, place);
+    const char *rest = place;
 
-    for (size_t i = 1; r == 0 && *ret_there && i < ARRAY_SIZE(listed); i++) {
-        bool link = false;
+    for (size_t i = 1; sighting.may_exist && i < ARRAY_SIZE(listed); i++) {
+        struct sighting below;
 
-        if (!str_starts(place, listed[i]))
+        if (!str_starts(place, listed[i].prefix))
             continue;
-        r = survey_part(survey, i, place, ret_there, &link, err);
-        *ret_link = *ret_link || link;
+        below = survey_part(survey, home_fd, i, place);
+        sighting.may_exist = below.may_exist;
+        sighting.may_be_link = sighting.may_be_link || below.may_be_link;
+        rest = place + strlen(listed[i].prefix);
     }
-    return r;
+    sighting.may_be_link = sighting.may_be_link || strchr(rest, '/') != NULL;
+    return sighting;
 }
 
 /* Calls `each` with the physical path of every place of `home` that exists, and whether it is
@@ -235,23 +232,21 @@ static int each_place(const char *home, bool all,
                       int (*each)(void *context, const char *physical, struct err *err),
                       void *context, struct err *err)
 {
-    AUTO(survey_free) struct survey survey = {.home_fd = -1};
+    AUTO_FREE struct survey *survey = calloc(1, sizeof *survey);
+    AUTO_CLOSE int home_fd = open(home, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int r = 0;
 
-    survey.home_fd = open(home, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (survey.home_fd < 0)
-        return 0;
-    for (size_t i = 0; r == 0 && credential_places[i] != NULL; i++) {
+    if (survey == NULL)
+        return err_memory(err);
+    for (size_t i = 0; r == 0 && home_fd >= 0 && credential_places[i] != NULL; i++) {
         const char *place = credential_places[i];
+        struct sighting sighting = survey_place(survey, home_fd, place);
         AUTO_FREE char *physical = NULL;
         AUTO_CLOSE int fd = -1;
-        bool there = false;
-        bool link = false;
 
-        r = survey_place(&survey, place, &there, &link, err);
-        if (r < 0 || !there || (!all && !link && strchr(place, '/') == NULL))
+        if (!sighting.may_exist || (!all && !sighting.may_be_link))
             continue;
-        fd = derive_open_physical(survey.home_fd, home, place, &physical);
+        fd = derive_open_physical(home_fd, home, place, &physical);
         if (fd < 0 || (!all && path_is_below(physical, home) &&
                        str_equal(physical + strlen(home) + 1, place)))
             continue;

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "base/tree.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,9 +15,12 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FOLDER_FLAGS (O_DIRECTORY | O_RDONLY | O_CLOEXEC)
+
+static const char spare[] = RUN_SPARE;
 
 /* ---- folders of ours ------------------------------------------------------------------------- */
 
@@ -67,7 +71,15 @@ static int open_own(const char *top, const char *name, struct err *err)
     return r < 0 ? err_set(err, -r, "job.own-folder", "cannot make '%s/%s'", top, name) : r;
 }
 
-/* ---- the mark --------------------------------------------------------------------------------- */
+static int make_file(int dir_fd, const char *name, const char *content)
+{
+    AUTO_CLOSE int fd =
+        openat(dir_fd, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+    return fd < 0 ? -errno : fd_write_all(fd, content, strlen(content));
+}
+
+/* ---- the run's folder ------------------------------------------------------------------------- */
 
 static int make_id(char *id, struct err *err)
 {
@@ -82,39 +94,52 @@ static int make_id(char *id, struct err *err)
     return 0;
 }
 
-/* Between making and locking, another start's sweep may take the new mark for a crashed one and
+/* Only who holds the lock of the spare folder may rename it, so once we hold it and the name still
+ * means the folder we locked, the rename is ours. */
+static int take_spare(struct run_files *files)
+{
+    AUTO_CLOSE int fd = open_folder(files->top_fd, spare, false);
+    struct stat locked, named;
+
+    if (fd < 0)
+        return fd;
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &locked) < 0 ||
+        fstatat(files->top_fd, spare, &named, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    if (locked.st_ino != named.st_ino)
+        return -ESTALE;
+    if (renameat(files->top_fd, spare, files->top_fd, files->id) < 0)
+        return -errno;
+    files->lock_fd = TAKE_FD(fd);
+    return 0;
+}
+
+/* Between making and locking, another start's sweep may take the new folder for a crashed run's and
  * remove it; then it has no name any more, and is made again. */
-static int make_mark(struct run_files *files, struct err *err)
+static int make_folder(struct run_files *files, struct err *err)
 {
     for (int tries = 0; tries < 16; tries++) {
-        AUTO_CLOSE int fd = -1;
+        AUTO_CLOSE int fd = open_folder(files->top_fd, files->id, true);
         struct stat status;
-        const int r = make_id(files->id, err);
 
-        if (r < 0)
-            return r;
-        fd = openat(files->marks_fd, files->id, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW,
-                    0600);
-        if (fd < 0)
-            return err_set(err, errno, "job.mark", "cannot make the mark of the run");
-        if (flock(fd, LOCK_EX) < 0 || fstat(fd, &status) < 0)
-            return err_set(err, errno, "job.mark", "cannot lock the mark of the run");
+        if (fd < 0 || flock(fd, LOCK_EX) < 0 || fstat(fd, &status) < 0)
+            return err_set(err, fd < 0 ? -fd : errno, "job.scratch", "cannot make the run's folder");
         if (status.st_nlink == 0)
             continue;
         files->lock_fd = TAKE_FD(fd);
         return 0;
     }
-    return err_set(err, EAGAIN, "job.mark", "the mark of the run is removed again and again");
+    return err_set(err, EAGAIN, "job.scratch", "the run's folder is removed again and again");
 }
 
 int run_files_note_cgroup(struct run_files *files, const char *path, struct err *err)
 {
-    const int r = fd_write_all(files->lock_fd, path, strlen(path));
+    const int r = make_file(files->lock_fd, RUN_CGROUP_NOTE, path);
 
-    return r < 0 ? err_set(err, -r, "job.mark", "cannot write the mark of the run") : 0;
+    return r < 0 ? err_set(err, -r, "job.scratch", "cannot write to the run's folder") : 0;
 }
 
-/* ---- scratch ---------------------------------------------------------------------------------- */
+/* ---- what the job sees of it ------------------------------------------------------------------- */
 
 static const char *below_home(const char *path)
 {
@@ -123,12 +148,23 @@ static const char *below_home(const char *path)
     return path_is_below(path, POLICY_INSIDE_HOME) && path[length] == '/' ? path + length + 1 : NULL;
 }
 
-static int make_file(int home_fd, const char *name, const char *content)
+static bool has_content(int dir_fd, const char *name, const char *content)
 {
-    AUTO_CLOSE int fd =
-        openat(home_fd, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
+    AUTO_CLOSE int fd = openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+    AUTO(buf_free) struct buf text = {0};
 
-    return fd < 0 ? -errno : fd_write_all(fd, content, strlen(content));
+    buf_init(&text, strlen(content));
+    return fd >= 0 && fd_read_all(fd, &text) == 0 && str_equal(text.bytes, content);
+}
+
+/* A spare home has the file already, and mostly with the same content. */
+static int place_file(int home_fd, const char *name, const char *content)
+{
+    if (has_content(home_fd, name, content))
+        return 0;
+    if (unlinkat(home_fd, name, 0) < 0 && errno != ENOENT)
+        return -errno;
+    return make_file(home_fd, name, content);
 }
 
 /* What the policy shows below the job's home is made in the scratch, on disk, writable. */
@@ -144,7 +180,7 @@ static int fill_home(int home_fd, const struct policy *policy, struct err *err)
         if (place->kind == POLICY_PLACE_FOLDER)
             r = mkdirat(home_fd, name, 0700) < 0 && errno != EEXIST ? -errno : 0;
         else if (place->kind == POLICY_PLACE_FILE)
-            r = make_file(home_fd, name, place->source);
+            r = place_file(home_fd, name, place->source);
         if (r < 0)
             return err_set(err, -r, "job.scratch", "cannot make '%s' in the scratch", place->path);
     }
@@ -181,30 +217,110 @@ static int add_scratch_bind(const struct run_files *files, const struct job_requ
     return add_bind(request->policy, inside, source, "the run's own, removed at its end", err);
 }
 
-static int make_scratch(struct run_files *files, const struct job_request *request,
-                        struct err *err)
-{
-    static const struct {
-        const char *name, *inside;
-    } parts[] = {{"home", POLICY_INSIDE_HOME}, {"tmp", POLICY_INSIDE_TMP}, {"cache", POLICY_INSIDE_CACHE}};
-    const size_t count = policy_get_caches(request->policy) == POLICY_CACHES_JOB ? 3 : 2;
-    AUTO_CLOSE int top_fd = open_folder(files->scratch_top_fd, files->id, true);
+static const struct {
+    const char *name, *inside;
+} parts[] = {
+    {"home", POLICY_INSIDE_HOME}, {"tmp", POLICY_INSIDE_TMP}, {"cache", POLICY_INSIDE_CACHE}};
 
-    if (top_fd < 0)
-        return err_set(err, -top_fd, "job.scratch", "cannot make the scratch folder");
-    for (size_t i = 0; i < count; i++) {
-        AUTO_CLOSE int fd = open_folder(top_fd, parts[i].name, true);
+#define SPARE_PARTS 2 /* home and tmp; a job's own cache is made for the run */
+
+static int make_parts(struct run_files *files, const struct job_request *request, struct err *err)
+{
+    const bool own_cache = policy_get_caches(request->policy) == POLICY_CACHES_JOB;
+
+    for (size_t i = 0; i < SPARE_PARTS + (own_cache ? 1 : 0); i++) {
+        AUTO_CLOSE int fd = open_folder(files->lock_fd, parts[i].name, true);
         int r;
 
         if (fd < 0)
-            return err_set(err, -fd, "job.scratch", "cannot make the scratch folder");
+            return err_set(err, -fd, "job.scratch", "cannot make the scratch");
         r = i == 0 ? fill_home(fd, request->policy, err) : 0;
         if (r == 0)
             r = add_scratch_bind(files, request, parts[i].name, parts[i].inside, err);
+        if (r == 0 && i < SPARE_PARTS && fstat(fd, &files->parts[i]) < 0)
+            r = err_set(err, errno, "job.scratch", "cannot look at the scratch");
         if (r < 0)
             return r;
     }
     return 0;
+}
+
+/* ---- giving it back ----------------------------------------------------------------------------- */
+
+static int64_t nanoseconds(const struct timespec *time)
+{
+    return (int64_t) time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
+/* Every change to a folder or file, of content, name, mode or attribute, moves its ctime, which
+ * nobody can set. Kernels before 6.13 move it in ticks, so a change right after ours could hide:
+ * what was made within the last second is never taken for untouched. */
+static bool is_untouched(int dir_fd, const char *name, const struct stat *before, int64_t began_ns)
+{
+    struct stat now;
+
+    return fstatat(dir_fd, name, &now, AT_SYMLINK_NOFOLLOW) == 0 && now.st_ino == before->st_ino &&
+           nanoseconds(&now.st_ctim) == nanoseconds(&before->st_ctim) &&
+           nanoseconds(&now.st_ctim) < began_ns - 1000000000;
+}
+
+static bool files_untouched(const struct run_files *files)
+{
+    AUTO_CLOSE int home_fd = open_folder(files->lock_fd, parts[0].name, false);
+    AUTO_CLOSEDIR DIR *home = home_fd < 0 ? NULL : fdopendir(fcntl(home_fd, F_DUPFD_CLOEXEC, 0));
+    const struct dirent *entry;
+
+    if (home == NULL)
+        return false;
+    while ((entry = readdir(home)) != NULL) {
+        struct stat status;
+
+        if (str_equal(entry->d_name, ".") || str_equal(entry->d_name, ".."))
+            continue;
+        if (fstatat(home_fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
+            !S_ISREG(status.st_mode) || status.st_nlink != 1 ||
+            nanoseconds(&status.st_ctim) >= files->began_ns - 1000000000)
+            return false;
+    }
+    return true;
+}
+
+/* A run that left its scratch as it was hands it to the next one: making and removing folders is the
+ * dearest part of a short run on some file systems. Anything touched is removed. */
+static bool give_back(struct run_files *files)
+{
+    if (!files->reusable)
+        return false;
+    for (size_t i = 0; i < SPARE_PARTS; i++) {
+        if (!is_untouched(files->lock_fd, parts[i].name, &files->parts[i], files->began_ns))
+            return false;
+    }
+    return files_untouched(files) && renameat2(files->top_fd, files->id, files->top_fd, spare,
+                                               RENAME_NOREPLACE) == 0;
+}
+
+/* For the next run; never shown to any job before. Under our own name until it is complete. */
+static void make_spare(const struct run_files *files, const struct policy *policy)
+{
+    char name[RUN_ID_SIZE + 8];
+    struct err ignored = {0};
+    AUTO_CLOSE int fd = -1;
+    struct stat status;
+
+    if (fstatat(files->top_fd, spare, &status, AT_SYMLINK_NOFOLLOW) == 0)
+        return;
+    (void) snprintf(name, sizeof name, "%s-s", files->id);
+    fd = open_folder(files->top_fd, name, true);
+    if (fd < 0 || flock(fd, LOCK_EX) < 0)
+        return;
+    for (size_t i = 0; i < SPARE_PARTS; i++) {
+        AUTO_CLOSE int part_fd = open_folder(fd, parts[i].name, true);
+
+        if (part_fd < 0 || (i == 0 && fill_home(part_fd, policy, &ignored) < 0))
+            return; /* the next sweep removes it */
+    }
+    if (renameat2(files->top_fd, name, files->top_fd, spare, RENAME_NOREPLACE) < 0)
+        (void) !tree_remove(files->top_fd, name, &ignored);
 }
 
 /* ---- the pen's cache -------------------------------------------------------------------------- */
@@ -251,30 +367,36 @@ static int make_cache(const struct job_request *request, struct err *err)
 
 int run_files_make(struct run_files *files, const struct job_request *request, struct err *err)
 {
+    struct timespec now;
     int r;
 
-    *files = (struct run_files) {.marks_fd = -1, .lock_fd = -1, .scratch_top_fd = -1};
-    r = files->marks_fd = open_own(request->state_dir, "runs", err);
+    *files = (struct run_files) {.lock_fd = -1, .top_fd = -1};
+    (void) clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    files->began_ns = nanoseconds(&now);
+    r = files->top_fd = open_own(request->cache_dir, "scratch", err);
     if (r >= 0)
-        r = files->scratch_top_fd = open_own(request->cache_dir, "scratch", err);
+        r = make_id(files->id, err);
+    if (r >= 0) {
+        files->reusable = policy_get_caches(request->policy) == POLICY_CACHES_PEN;
+        r = take_spare(files) == 0 ? 0 : make_folder(files, err);
+    }
     if (r >= 0)
-        r = make_mark(files, err);
-    if (r >= 0)
-        r = make_scratch(files, request, err);
+        r = make_parts(files, request, err);
     if (r >= 0)
         r = make_cache(request, err);
     if (r < 0)
-        run_files_remove(files);
+        run_files_remove(files, request->policy);
     return r < 0 ? r : 0;
 }
 
-void run_files_remove(struct run_files *files)
+void run_files_remove(struct run_files *files, const struct policy *policy)
 {
     struct err ignored = {0};
 
-    if (files->lock_fd >= 0 && tree_remove(files->scratch_top_fd, files->id, &ignored) == 0)
-        (void) unlinkat(files->marks_fd, files->id, 0); /* the next sweep tries again */
+    if (files->lock_fd >= 0 && !give_back(files)) {
+        make_spare(files, policy);
+        (void) !tree_remove(files->top_fd, files->id, &ignored); /* else the next sweep does it */
+    }
     cleanup_close(&files->lock_fd);
-    cleanup_close(&files->scratch_top_fd);
-    cleanup_close(&files->marks_fd);
+    cleanup_close(&files->top_fd);
 }

@@ -30,7 +30,7 @@ static void run_close(struct run *run)
     cleanup_close(&run->pidfd);
     cleanup_close(&run->signal_fd);
     run_cgroup_remove(&run->cgroup);
-    run_files_remove(&run->files);
+    run_files_remove(&run->files, run->request->policy);
     fence_freep(&run->fence);
 }
 
@@ -169,7 +169,7 @@ int job_run(const struct job_request *request, struct job_result *ret_result, st
     struct run run = {
         .request = request,
         .result = ret_result,
-        .files = {.marks_fd = -1, .lock_fd = -1, .scratch_top_fd = -1},
+        .files = {.lock_fd = -1, .top_fd = -1},
         .cgroup = {.fd = -1},
         .stdio = {.job_fds = {-1, -1, -1},
                   .in = {.from = -1, .to = -1},
@@ -186,7 +186,7 @@ int job_run(const struct job_request *request, struct job_result *ret_result, st
     int r;
 
     *ret_result = (struct job_result) {0};
-    (void) !job_sweep(request->cache_dir, request->state_dir, &ignored); /* a later start's matter */
+    (void) !job_sweep(request->cache_dir, &ignored); /* a later start's matter */
     r = take_over_signals(&run, &before, err);
     if (r == 0)
         r = run_it(&run, err);

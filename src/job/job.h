@@ -42,8 +42,8 @@ struct job_request {
     struct policy *policy; /* the run's own places are added to it */
     const char *const *argv;
     const char *mechanism; /* NULL: choose */
-    const char *cache_dir; /* scratch below it; made 0700 when missing */
-    const char *state_dir; /* open-run mark and pen caches below it; made 0700 when missing */
+    const char *cache_dir; /* scratch and open-run mark below it; made 0700 when missing */
+    const char *state_dir; /* pen caches below it; made 0700 when missing */
     enum job_tty tty;
     bool keep_tail;            /* pass stderr through the supervisor, for hints */
     struct job_output *output; /* not NULL: stdin is empty, stdout and stderr are kept here */
@@ -69,8 +69,8 @@ struct job_request {
 int job_run(const struct job_request *request, struct job_result *ret_result,
             struct err *err) MUST_CHECK;
 
-/* Removes what crashed runs left below the two folders: marks nobody holds, their scratch and
- * cgroups. Returns how many were finished, or -errno. job_run does this at its start. */
-int job_sweep(const char *cache_dir, const char *state_dir, struct err *err) MUST_CHECK;
+/* Removes what crashed runs left below the folder: scratch nobody holds, and cgroups. Returns how
+ * many runs were finished, or -errno. job_run does this at its start. */
+int job_sweep(const char *cache_dir, struct err *err) MUST_CHECK;
 
 #endif

@@ -9,29 +9,36 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <termios.h>
 
-/* ---- files.c: open-run mark, scratch, caches ------------------------------------------------ */
+/* ---- files.c, sweep.c: the open-run mark, scratch, caches ------------------------------------- */
 
 #define RUN_ID_SIZE 24
+#define RUN_SPARE "spare"
+#define RUN_CGROUP_NOTE "cgroup"
 
-/* While a process of the run lives its mark is locked: the lock belongs to an open file that the
- * supervisor and pid 1 share. A mark nobody holds is a crashed run. */
+/* <cache>/scratch/<id> is the run's folder and at the same time the mark of an open run: while a
+ * process of the run lives it is locked, since the lock belongs to an open file that the supervisor
+ * and pid 1 share. One that nobody holds is a crashed run's. The job sees only parts of it. */
 struct run_files {
-    char id[RUN_ID_SIZE]; /* name of the mark, of the scratch folder and of the cgroup */
-    int marks_fd;         /* <state>/runs */
-    int lock_fd;          /* the mark, locked */
-    int scratch_top_fd;   /* <cache>/scratch */
+    char id[RUN_ID_SIZE]; /* also the name of the cgroup */
+    int top_fd;           /* <cache>/scratch */
+    int lock_fd;          /* the run's folder, locked */
+    bool reusable;
+    int64_t began_ns;      /* of real time */
+    struct stat parts[2];  /* home and tmp as they were handed to the job */
 };
 
-/* Makes mark and scratch, and adds the places of the run to the policy. On failure nothing stays. */
+/* Makes the folder and adds the places of the run to the policy. On failure nothing stays. */
 int run_files_make(struct run_files *files, const struct job_request *request,
                    struct err *err) MUST_CHECK;
-/* Writes the cgroup's path to the mark, so that a sweep finds it. */
+/* Writes the cgroup's path into the run's folder, so that a sweep finds it. */
 int run_files_note_cgroup(struct run_files *files, const char *path, struct err *err) MUST_CHECK;
-/* Removes scratch, then mark; a scratch that resists keeps its mark for the next sweep. */
-void run_files_remove(struct run_files *files);
+/* Removes the run's folder, or keeps an untouched one as the spare of the next run. One that
+ * resists stays for the next sweep. */
+void run_files_remove(struct run_files *files, const struct policy *policy);
 
 /* ---- cgroup.c: version 2, where a part of the tree is ours ----------------------------------- */
 

@@ -346,7 +346,7 @@ static int decode_rule(struct reader *reader, struct policy *policy, struct err 
     rule.why = why = get_text(reader);
     if (rule.hold && rule.access != POLICY_READ)
         reader_fail(reader, "a rule that holds and opens");
-    if (reader->bad != NULL)
+    if (reader->bad != NULL || path == NULL || why == NULL)
         return 0;
     r = policy_add_rule(policy, &rule, err);
     if (r < 0)
@@ -373,7 +373,7 @@ static int decode_place(struct reader *reader, struct policy *policy, struct err
     place.path = path = get_text(reader);
     place.source = source = get_maybe(reader);
     place.why = why = get_text(reader);
-    if (reader->bad != NULL)
+    if (reader->bad != NULL || path == NULL || why == NULL)
         return 0;
     r = policy_add_place(policy, &place, err);
     if (r < 0)

@@ -1,7 +1,7 @@
 /* What one run may read, write and reach, and within which bounds. Layer 1.
  *
- * Data only: knows no mechanism and makes no system call. A policy is derived (derive/), printed and
- * asked (policy/print.h), sent to wattle-job (policy/codec.h) and enforced (fence/). Every rule
+ * Data only: knows no mechanism and makes no system call. A policy is derived (derive/), printed
+ * and asked (policy/print.h), sent to wattle-job (policy/codec.h) and enforced (fence/). Every rule
  * remembers why it is there.
  *
  * All paths are clean (base/path.h) and, where they name something of the host, physical: deriving
@@ -23,9 +23,9 @@ enum policy_access {
     POLICY_WRITE, /* read, execute, create, change, remove */
 };
 
-/* Who put a rule there. Later origins do not beat earlier ones by rank: the most specific path wins,
- * and at one path HIDE wins over WRITE wins over READ. Two things are absolute, whatever lies below
- * them: what /etc/wattle hides or holds, and wattle's own folders. */
+/* Who put a rule there. Later origins do not beat earlier ones by rank: the most specific path
+ * wins, and at one path HIDE wins over WRITE wins over READ. Two things are absolute, whatever lies
+ * below them: what /etc/wattle hides or holds, and wattle's own folders. */
 enum policy_origin {
     POLICY_FROM_BASE,      /* system roots */
     POLICY_FROM_TOOLCHAIN, /* a compiler or interpreter found on the owner's PATH or home */
@@ -43,10 +43,10 @@ struct policy_rule {
     char *path; /* the same inside and outside */
     enum policy_access access;
     enum policy_origin origin;
-    char *why;      /* one short phrase for people: "system programs", "--ro", "config.json" */
-    bool optional;  /* a start goes on when it is not there any more */
-    bool hold;      /* "keep unwritable": lowers WRITE to READ and opens nothing by itself */
-    uint64_t dev;   /* identity seen when derived (st_dev, st_ino); 0,0: not compared */
+    char *why;     /* one short phrase for people: "system programs", "--ro", "config.json" */
+    bool optional; /* a start goes on when it is not there any more */
+    bool hold;     /* "keep unwritable": lowers WRITE to READ and opens nothing by itself */
+    uint64_t dev;  /* identity seen when derived (st_dev, st_ino); 0,0: not compared */
     uint64_t inode;
 };
 
@@ -107,7 +107,8 @@ enum policy_caches { POLICY_CACHES_PEN, POLICY_CACHES_JOB };
  * file that had this identity, and a start with another identity fails (C6). */
 struct policy_command {
     char *path;  /* physical */
-    char *found; /* what is executed: as it was found, may be a symlink that shows inside; NULL: path */
+    char *found; /* what is executed: as it was found, may be a symlink that shows inside; NULL:
+                    path */
     bool pinned;
     uint64_t dev, inode, size_bytes;
     int64_t mtime_ns, ctime_ns;
@@ -139,8 +140,8 @@ enum policy_access policy_resolve(const struct policy *policy, const char *path,
 
 /* ---- places ------------------------------------------------------------------------------ */
 
-int policy_add_place(struct policy *policy, const struct policy_place *place,
-                     struct err *err) MUST_CHECK; /* EINVAL policy.path, .root, .place, .place-twice */
+int policy_add_place(struct policy *policy, const struct policy_place *place, struct err *err)
+    MUST_CHECK; /* EINVAL policy.path, .root, .place, .place-twice */
 size_t policy_places(const struct policy *policy); /* sorted by path */
 const struct policy_place *policy_place_at(const struct policy *policy, size_t index);
 const struct policy_place *policy_place_find(const struct policy *policy, const char *path);
@@ -153,7 +154,7 @@ bool policy_env_name_ok(const char *name, size_t size); /* [A-Za-z_][A-Za-z0-9_]
 int policy_set_env(struct policy *policy, const char *name, const char *value,
                    struct err *err) MUST_CHECK;
 size_t policy_envs(const struct policy *policy);
-const char *policy_env_at(const struct policy *policy, size_t index); /* "NAME=value" */
+const char *policy_env_at(const struct policy *policy, size_t index);  /* "NAME=value" */
 const char *policy_env(const struct policy *policy, const char *name); /* value or NULL */
 
 /* ---- the rest ---------------------------------------------------------------------------- */

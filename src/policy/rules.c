@@ -104,7 +104,7 @@ int policy_add_rule(struct policy *policy, const struct policy_rule *rule, struc
     r = rule_copy(rule, &copy, err);
     if (r < 0)
         return r;
-    key = (struct path_key){copy.path, strlen(copy.path), copy.hold};
+    key = (struct path_key){rule->path, strlen(rule->path), rule->hold};
     index = list_search(&policy->rules, &key, rule_compare, &found);
     if (found)
         rule_merge(list_at(&policy->rules, index), &copy);

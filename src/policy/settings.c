@@ -481,6 +481,8 @@ static const struct key top_keys[] = {
 
 /* ---- the whole file ---------------------------------------------------------------------- */
 
+/* Seven parameters: a text, what it is called, and whose it is.
+ * NOLINTNEXTLINE(readability-function-size) */
 int settings_parse(const char *text, size_t size, const char *name, const char *home,
                    enum settings_source source, struct settings **ret_settings, struct err *err)
 {

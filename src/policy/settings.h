@@ -1,8 +1,8 @@
 /* The owner's files: JSON text to settings, by a strict reader. Layer 1: text in, data out.
  *
  * Shape of sandbox-runtime's settings plus one key "wattle" and "$schema"; the schema shipped is
- * contrib/policy.schema.json. Unknown and duplicate keys, wrong types, relative or unclean paths are
- * errors that name the key and suggest the nearest one. A path may begin with "~/". */
+ * contrib/policy.schema.json. Unknown and duplicate keys, wrong types, relative or unclean paths
+ * are errors that name the key and suggest the nearest one. A path may begin with "~/". */
 #ifndef WATTLE_POLICY_SETTINGS_H
 #define WATTLE_POLICY_SETTINGS_H
 

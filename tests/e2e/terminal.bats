@@ -80,13 +80,13 @@ for i in range(500):
     ended 0
 }
 
-@test "-T gives no terminal; -t gives one where there is none" {
+@test "-T gives no terminal, -t insists on one" {
     run ptydrive.py wait cooked -- "$WATTLE" run -T --pen "$PEN" -- bash -c '[ -t 0 ] || echo none-0; { : </dev/tty; } 2>/dev/null || echo none-tty'
     said none-0
     said none-tty
-    run "$WATTLE" run -t --pen "$PEN" -- bash -c '[ -t 1 ] && tty' </dev/null
-    ended 0
-    said /dev/pts/0
+    run "$WATTLE" run -t --pen "$PEN" -- true </dev/null
+    ended 125
+    said 'leave out -t'
 }
 
 @test "with one of three descriptors elsewhere no terminal is made up" {

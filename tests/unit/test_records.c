@@ -180,12 +180,13 @@ static void status_wants_a_descriptor_it_can_write(void **state)
     int ends[2];
 
     (void) state;
-    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     assert_int_equal(status_open(1, &err), -EINVAL);
     assert_int_equal(status_open(1000, &err), -EINVAL);
     assert_int_equal(status_open(UINT64_MAX, &err), -EINVAL);
     assert_int_equal(status_open((uint64_t) ends[0], &err), -EINVAL);
     assert_string_equal(err.id, "cli.status-fd");
+    assert_int_equal(fcntl(ends[1], F_SETFD, 0), 0);
     assert_int_equal(status_open((uint64_t) ends[1], &err), ends[1]);
     assert_int_equal(fcntl(ends[1], F_GETFD), FD_CLOEXEC);
     (void) close(ends[0]);
@@ -200,7 +201,7 @@ static void a_status_reader_can_neither_stop_nor_kill_us(void **state)
 
     (void) state;
     make_line(&line, 4000);
-    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     for (int i = 0; i < 100 && rc == 0; i++)
         rc = status_write(ends[1], &line, 0);
     assert_int_equal(rc, -EAGAIN);
@@ -238,29 +239,37 @@ static void the_greatest_refusal_fits_into_a_pipe_at_once(void **state)
                         "x.y");
 }
 
-static void an_end_tells_status_and_signal_apart(void **state)
+static json_t *end_of(const struct job_result *result)
 {
     const struct record_run run = {.id = "0123456789abcdef"};
+    AUTO(buf_free) struct buf line = {0};
+
+    buf_init(&line, LINE_LIMIT_BYTES);
+    assert_int_equal(record_end(&run, result->exit_code, result, NULL, &line), 0);
+    return only_line(&line);
+}
+
+static void an_end_by_status_has_no_signal(void **state)
+{
     const struct job_result exited = {.status = 125 << 8, .exit_code = 125, .wall_ms = 7};
-    const struct job_result killed = {
-        .status = 9, .exit_code = 124, .signal = 9, .timed_out = true};
-    AUTO(buf_free) struct buf first = {0};
-    AUTO(buf_free) struct buf second = {0};
-    AUTO(json_free) json_t *json = NULL;
+    AUTO(json_free) json_t *json = end_of(&exited);
 
     (void) state;
-    buf_init(&first, LINE_LIMIT_BYTES);
-    buf_init(&second, LINE_LIMIT_BYTES);
-    assert_int_equal(record_end(&run, 125, &exited, NULL, &first), 0);
-    json = only_line(&first);
     assert_int_equal(json_integer_value(json_object_get(json, "exited")), 125);
+    assert_int_equal(json_integer_value(json_object_get(json, "wall_ms")), 7);
     assert_true(json_is_null(json_object_get(json, "signal")));
     assert_null(json_object_get(json, "error"));
-    json_decref(json);
+}
 
-    assert_int_equal(record_end(&run, 124, &killed, NULL, &second), 0);
-    json = only_line(&second);
+static void an_end_by_signal_has_no_status(void **state)
+{
+    const struct job_result killed = {
+        .status = 9, .exit_code = 124, .signal = 9, .timed_out = true};
+    AUTO(json_free) json_t *json = end_of(&killed);
+
+    (void) state;
     assert_true(json_is_null(json_object_get(json, "exited")));
+    assert_int_equal(json_integer_value(json_object_get(json, "code")), 124);
     assert_int_equal(json_integer_value(json_object_get(json, "signal")), 9);
     assert_true(json_is_true(json_object_get(json, "timed_out")));
 }
@@ -277,7 +286,8 @@ int main(void)
         cmocka_unit_test(status_wants_a_descriptor_it_can_write),
         cmocka_unit_test(a_status_reader_can_neither_stop_nor_kill_us),
         cmocka_unit_test(the_greatest_refusal_fits_into_a_pipe_at_once),
-        cmocka_unit_test(an_end_tells_status_and_signal_apart),
+        cmocka_unit_test(an_end_by_status_has_no_signal),
+        cmocka_unit_test(an_end_by_signal_has_no_status),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

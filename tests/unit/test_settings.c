@@ -1,3 +1,4 @@
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "cm.h"
 #include "policy/settings.h"
@@ -211,16 +212,18 @@ static void refuses_paths_with_the_remedy(void **state)
 
 static void refuses_a_path_too_long_for_the_system(void **state)
 {
-    char text[8300] = "{\"filesystem\": {\"allowRead\": [\"~";
+    static const char begin[] = "{\"filesystem\": {\"allowRead\": [\"~";
+    AUTO(buf_free) struct buf buf;
     struct settings *settings = NULL;
     struct err err = {0};
-    size_t size = strlen(text);
 
     (void) state;
-    for (; size < 8200; size += 2)
-        memcpy(text + size, "/a", 2);
-    memcpy(text + size, "\"]}}", sizeof "\"]}}");
-    assert_int_equal(parse(text, SETTINGS_OWNER, &settings, &err), -EINVAL);
+    buf_init(&buf, 10000);
+    (void) buf_add_text(&buf, begin);
+    while (buf.size < 8200)
+        (void) buf_add_text(&buf, "/a");
+    assert_int_equal(buf_add_text(&buf, "\"]}}"), 0);
+    assert_int_equal(parse(buf.bytes, SETTINGS_OWNER, &settings, &err), -EINVAL);
     assert_string_equal(err.id, "settings.path");
     assert_non_null(strstr(err.what, "too long"));
 }

@@ -78,9 +78,11 @@ static int step_bind(struct building *building, const struct native_step *step, 
     if (tree < 0)
         return tree == -ENOENT && step->optional ? 0 : tree;
     r = native_restrict(tree, attributes, true, step->path, err);
-    if (r == 0 && step->make_target)
+    if (r == 0 && !step->make_target)
+        return native_attach(tree, building->root_fd, step->path, err);
+    if (r == 0)
         r = native_make_target(building->root_fd, step->path, S_ISDIR(status.st_mode), err);
-    return r < 0 ? r : native_attach(tree, building->root_fd, step->path, err);
+    return r < 0 ? r : native_attach_made(tree, building->root_fd, step->path, err);
 }
 
 static int step_pin(struct building *building, const struct native_step *step, struct err *err)
@@ -114,7 +116,7 @@ static int step_tmpfs(struct building *building, const struct native_step *step,
     if (mount < 0)
         return mount;
     r = native_make_folder(building->root_fd, step->path, 0755, err);
-    return r < 0 ? r : native_attach(mount, building->root_fd, step->path, err);
+    return r < 0 ? r : native_attach_made(mount, building->root_fd, step->path, err);
 }
 
 static int take_step(struct building *building, const struct native_step *step, struct err *err)
@@ -166,14 +168,12 @@ static int attach_root(const struct native_plan *plan, struct err *err)
  * everything is built; the copies stay. */
 static int make_covers(struct building *building, struct err *err)
 {
-    int r = native_make_file(building->root_fd, cover_file, "", err);
+    int r = native_make_empty(building->root_fd, cover_file, 0000, err);
 
     if (r == 0)
         r = native_make_folder(building->root_fd, cover_folder, 0000, err);
     if (r < 0)
         return r;
-    if (fchmodat(building->root_fd, cover_file + 1, 0000, 0) < 0)
-        return err_set(err, errno, "fence.native-mount", "cannot close the cover");
     building->covers.file_fd = native_open_target(building->root_fd, cover_file, err);
     if (building->covers.file_fd < 0)
         return building->covers.file_fd;

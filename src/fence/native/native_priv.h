@@ -64,7 +64,6 @@ struct native_plan {
     const char *staging;  /* folder of the host the new root is attached on, for a moment */
     const char *shown_pid_max; /* text for kernel.pid_max; NULL: not ours to set */
     char pid_max[24];
-    char inotify_instances[24];
     unsigned proc_masks; /* bit i: entry i of native_proc_masks exists on this kernel */
     uint64_t shm_bytes;
     int landlock_abi; /* 0: off */
@@ -88,11 +87,15 @@ int native_mounts_enter(int root_fd, struct err *err);
 int native_open_target(int root_fd, const char *path, struct err *err);
 int native_make_target(int root_fd, const char *path, bool folder, struct err *err);
 int native_make_folder(int root_fd, const char *path, mode_t mode, struct err *err);
+int native_make_empty(int root_fd, const char *path, mode_t mode, struct err *err);
 int native_make_file(int root_fd, const char *path, const char *content, struct err *err);
 int native_make_symlink(int root_fd, const char *path, const char *target, struct err *err);
 int native_new_filesystem(const char *type, const char *const options[][2], uint64_t attributes,
                           struct err *err);
+/* On a target that may lie in a tree the job can change: reached without following symlinks. */
 int native_attach(int mount_fd, int root_fd, const char *path, struct err *err);
+/* On a target that was just made on a file system of ours. */
+int native_attach_made(int mount_fd, int root_fd, const char *path, struct err *err);
 int native_restrict(int mount_fd, uint64_t attributes, bool below, const char *path,
                     struct err *err);
 
@@ -111,7 +114,7 @@ int native_cover(const struct native_covers *covers, int root_fd, const char *pa
 /* rights.c */
 int native_maps_write(uid_t uid, gid_t gid, struct err *err);
 int native_host_set(struct err *err); /* host name, loopback */
-void native_namespaces_forbid(const struct native_plan *plan, unsigned *ret_weak);
+void native_namespaces_forbid(unsigned *ret_weak);
 int native_limits_set(const struct native_plan *plan, struct err *err);
 int native_capabilities_drop(struct err *err);
 

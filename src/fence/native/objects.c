@@ -28,7 +28,7 @@ int native_open_target(int root_fd, const char *path, struct err *err)
     return fd < 0 ? fail(fd, path, "find", err) : fd;
 }
 
-/* Parents are made one by one by descriptor; only file systems of ours are ever walked here. */
+/* Parents are made one by one; only file systems of ours are ever walked here. */
 static int make_parents(int root_fd, const char *path, struct err *err)
 {
     char part[PATH_MAX];
@@ -46,46 +46,70 @@ static int make_parents(int root_fd, const char *path, struct err *err)
     return 0;
 }
 
+/* Runs `make` and, only when a parent is missing, makes the parents and runs it again. */
+static int with_parents(int root_fd, const char *path, const char *what,
+                        int (*make)(int root_fd, const char *name, const void *extra),
+                        const void *extra, struct err *err)
+{
+    int r = make(root_fd, relative(path), extra);
+
+    if (r == -ENOENT) {
+        r = make_parents(root_fd, path, err);
+        if (r < 0)
+            return r;
+        r = make(root_fd, relative(path), extra);
+    }
+    return r < 0 && r != -EEXIST ? fail(r, path, what, err) : 0;
+}
+
+static int make_folder(int root_fd, const char *name, const void *mode)
+{
+    return mkdirat(root_fd, name, *(const mode_t *) mode) < 0 ? -errno : 0;
+}
+
+static int make_empty_file(int root_fd, const char *name, const void *mode)
+{
+    return mknodat(root_fd, name, S_IFREG | *(const mode_t *) mode, 0) < 0 ? -errno : 0;
+}
+
+static int make_link(int root_fd, const char *name, const void *target)
+{
+    return symlinkat(target, root_fd, name) < 0 ? -errno : 0;
+}
+
 int native_make_folder(int root_fd, const char *path, mode_t mode, struct err *err)
 {
-    const int r = make_parents(root_fd, path, err);
+    return with_parents(root_fd, path, "make the folder", make_folder, &mode, err);
+}
 
-    if (r < 0)
-        return r;
-    if (mkdirat(root_fd, relative(path), mode) < 0 && errno != EEXIST)
-        return fail(-errno, path, "make the folder", err);
-    return 0;
+int native_make_empty(int root_fd, const char *path, mode_t mode, struct err *err)
+{
+    return with_parents(root_fd, path, "make the file", make_empty_file, &mode, err);
+}
+
+int native_make_symlink(int root_fd, const char *path, const char *target, struct err *err)
+{
+    return with_parents(root_fd, path, "make the symlink", make_link, target, err);
 }
 
 int native_make_file(int root_fd, const char *path, const char *content, struct err *err)
 {
     AUTO_CLOSE int fd = -1;
-    int r = make_parents(root_fd, path, err);
+    int r = native_make_empty(root_fd, path, 0644, err);
 
     if (r < 0)
         return r;
-    fd = openat(root_fd, relative(path), O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0644);
+    fd = openat(root_fd, relative(path), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
-        return fail(-errno, path, "make the file", err);
+        return fail(-errno, path, "open the file", err);
     r = fd_write_all(fd, content, strlen(content));
     return r < 0 ? fail(r, path, "write the file", err) : 0;
-}
-
-int native_make_symlink(int root_fd, const char *path, const char *target, struct err *err)
-{
-    const int r = make_parents(root_fd, path, err);
-
-    if (r < 0)
-        return r;
-    if (symlinkat(target, root_fd, relative(path)) < 0 && errno != EEXIST)
-        return fail(-errno, path, "make the symlink", err);
-    return 0;
 }
 
 int native_make_target(int root_fd, const char *path, bool folder, struct err *err)
 {
     return folder ? native_make_folder(root_fd, path, 0755, err)
-                  : native_make_file(root_fd, path, "", err);
+                  : native_make_empty(root_fd, path, 0644, err);
 }
 
 static int configure(int fd, const char *const options[][2])
@@ -129,6 +153,13 @@ int native_attach(int mount_fd, int root_fd, const char *path, struct err *err)
         return target;
     r = kernel_move_mount(mount_fd, "", target, "",
                           MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+    return r < 0 ? fail(r, path, "mount on", err) : 0;
+}
+
+int native_attach_made(int mount_fd, int root_fd, const char *path, struct err *err)
+{
+    const int r = kernel_move_mount(mount_fd, "", root_fd, relative(path), MOVE_MOUNT_F_EMPTY_PATH);
+
     return r < 0 ? fail(r, path, "mount on", err) : 0;
 }
 

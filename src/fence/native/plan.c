@@ -1,13 +1,10 @@
 #include "fence/native/native_priv.h"
 
-#include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/fd.h"
 #include "base/path.h"
 #include "base/str.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -375,22 +372,6 @@ static bool pid_max_is_ours(uid_t uid)
            (major == FIRST_PRIVATE_PID_MAX_MAJOR && minor >= FIRST_PRIVATE_PID_MAX_MINOR);
 }
 
-/* Half of what the owner may have himself: a job cannot use up the owner's inotify instances. */
-static void choose_inotify(struct native_plan *plan)
-{
-    AUTO(buf_free) struct buf text = {0};
-    uint64_t instances = 128;
-
-    buf_init(&text, 64);
-    if (fd_read_file(AT_FDCWD, "/proc/sys/fs/inotify/max_user_instances", &text) == 0) {
-        text.bytes[strcspn(text.bytes, "\n")] = '\0';
-        if (str_to_u64(text.bytes, &instances) < 0)
-            instances = 128;
-    }
-    (void) snprintf(plan->inotify_instances, sizeof plan->inotify_instances, "%llu",
-                    (unsigned long long) (instances / 2 < 16 ? 16 : instances / 2));
-}
-
 static void choose_bounds(struct native_plan *plan, const struct policy *policy)
 {
     uint64_t most;
@@ -400,7 +381,6 @@ static void choose_bounds(struct native_plan *plan, const struct policy *policy)
     most = plan->limits.processes < LEAST_PID_MAX ? LEAST_PID_MAX : plan->limits.processes;
     (void) snprintf(plan->pid_max, sizeof plan->pid_max, "%llu", (unsigned long long) most);
     plan->shown_pid_max = pid_max_is_ours(plan->uid) ? plan->pid_max : NULL;
-    choose_inotify(plan);
 }
 
 int native_plan_make(const struct policy *policy, struct native_plan **ret_plan, struct err *err)

@@ -61,22 +61,17 @@ int native_host_set(struct err *err)
     return 0;
 }
 
-/* The counters of our user namespace: no further namespaces, and not all of the owner's inotify
- * instances. Through the host's /proc, which shows everybody his own; not before the mounts are
- * built, since a detached mount counts as a mount namespace. Where it fails seccomp alone refuses
- * namespaces. */
-void native_namespaces_forbid(const struct native_plan *plan, unsigned *ret_weak)
+/* Half of what Linux gives a user by default: a job cannot use up the owner's. */
+#define INOTIFY_INSTANCES "64"
+
+/* The counters of our user namespace: no further user namespaces, and with them none of the other
+ * kinds, which need a capability that only a new user namespace could give back. Through the host's
+ * /proc, which shows everybody his own. Where it fails seccomp alone refuses namespaces. */
+void native_namespaces_forbid(unsigned *ret_weak)
 {
-    static const char *const kinds[] = {"user", "pid", "uts", "ipc", "net", "mnt", "cgroup", "time"};
-
-    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-        char path[64];
-
-        (void) snprintf(path, sizeof path, "/proc/sys/user/max_%s_namespaces", kinds[i]);
-        if (fd_put(AT_FDCWD, path, "0") < 0)
-            *ret_weak |= FENCE_WEAK_NAMESPACE_LIMITS;
-    }
-    (void) fd_put(AT_FDCWD, "/proc/sys/user/max_inotify_instances", plan->inotify_instances);
+    if (fd_put(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "0") < 0)
+        *ret_weak |= FENCE_WEAK_NAMESPACE_LIMITS;
+    (void) fd_put(AT_FDCWD, "/proc/sys/user/max_inotify_instances", INOTIFY_INSTANCES);
 }
 
 /* Lowers soft and hard limit; what the caller's own hard limit forbids stays as it is. */

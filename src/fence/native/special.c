@@ -83,8 +83,8 @@ static int bind_device(int root_fd, const char *top, size_t index, struct err *e
     r = native_restrict(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, false, path,
                         err);
     if (r == 0)
-        r = native_make_file(root_fd, path, "", err);
-    return r == 0 ? native_attach(tree, root_fd, path, err) : r;
+        r = native_make_empty(root_fd, path, 0644, err);
+    return r == 0 ? native_attach_made(tree, root_fd, path, err) : r;
 }
 
 static int mount_new(int root_fd, const char *top, const char *name, const char *type,
@@ -98,7 +98,7 @@ static int mount_new(int root_fd, const char *top, const char *name, const char 
         return mount;
     below(path, top, name);
     r = native_make_folder(root_fd, path, 0755, err);
-    return r == 0 ? native_attach(mount, root_fd, path, err) : r;
+    return r == 0 ? native_attach_made(mount, root_fd, path, err) : r;
 }
 
 int native_dev_make(const struct native_plan *plan, int root_fd, const char *path,
@@ -142,17 +142,17 @@ static const struct {
     {"irq", MASK_READ_ONLY, false},
     {"bus", MASK_READ_ONLY, false},
     {"fs", MASK_READ_ONLY, false},
-    {"sysrq-trigger", MASK_READ_ONLY, false},
+    {"sysrq-trigger", MASK_READ_ONLY, true},
     {"acpi", MASK_COVER, false},
     {"scsi", MASK_COVER, false},
     {"driver", MASK_COVER, false},
-    {"kcore", MASK_COVER, false},
+    {"kcore", MASK_COVER, true},
     {"keys", MASK_COVER, false},
     {"key-users", MASK_COVER, false},
-    {"timer_list", MASK_COVER, false},
+    {"timer_list", MASK_COVER, true},
     {"sched_debug", MASK_COVER, false},
     {"kallsyms", MASK_COVER, false},
-    {"kmsg", MASK_COVER, false},
+    {"kmsg", MASK_COVER, true},
     {"config.gz", MASK_COVER, false},
     {"slabinfo", MASK_COVER, true},
     {"vmallocinfo", MASK_COVER, true},
@@ -189,7 +189,7 @@ static int bind_read_only(int proc_fd, int root_fd, const char *name, const char
     if (tree < 0)
         return err_set(err, -tree, "fence.native-proc", "cannot copy '%s'", path);
     r = native_restrict(tree, LOCKED, false, path, err);
-    return r == 0 ? native_attach(tree, root_fd, path, err) : r;
+    return r == 0 ? native_attach_made(tree, root_fd, path, err) : r;
 }
 
 static void set_pid_max(const struct native_plan *plan, int proc_fd, unsigned *ret_weak)
@@ -217,7 +217,7 @@ int native_proc_make(const struct native_plan *plan, const struct native_covers 
     if (r == 0 && plan->uid == 0)
         r = native_restrict(proc_fd, LOCKED, false, path, err);
     if (r == 0)
-        r = native_attach(proc_fd, root_fd, path, err);
+        r = native_attach_made(proc_fd, root_fd, path, err);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(masks); i++) {
         char mask[PATH_ROOM];
 

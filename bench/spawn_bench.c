@@ -1,0 +1,281 @@
+/* spawn_bench OPTION... -- NAME WORD... [::: NAME WORD...]...
+ *
+ * How long whole processes take, side by side. In every round each command runs once, in an order
+ * that turns, so that what one leaves behind does not always fall on the same other. A process
+ * counts from fork to its end as its caller sees it; whatever it leaves running is waited for
+ * before the next one starts, outside of the count. Ratios are taken within a round, and their
+ * median is printed: load that comes and goes falls on both sides.
+ *
+ *   -n ROUNDS   rounds (100)
+ *   -j COUNT    run each command COUNT times at once; the time is that of the slowest (1)
+ *   -g NAME=R   goal: the first command's time is at most R times that of NAME; may be repeated
+ *
+ * A word "@N=PATH" is no argument: the command gets descriptor N open on PATH. */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define COMMANDS_MAX 8
+#define WORDS_MAX 1024
+
+struct command {
+    const char *name;
+    char *words[WORDS_MAX];
+    size_t count;
+    double goal; /* 0: none */
+    double *us;  /* of each round */
+};
+
+struct bench {
+    struct command commands[COMMANDS_MAX];
+    size_t count;
+    size_t rounds;
+    size_t at_once;
+};
+
+static double now_us(void)
+{
+    struct timespec now;
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double) now.tv_sec * 1e6 + (double) now.tv_nsec / 1e3;
+}
+
+static void open_at(const char *word)
+{
+    char *path = NULL;
+    const int wanted = (int) strtol(word + 1, &path, 10);
+    const int fd = open(path + 1, O_RDONLY);
+
+    if (*path != '=' || fd < 0 || (fd != wanted && dup2(fd, wanted) < 0))
+        err(99, "%s", word);
+    if (fd != wanted)
+        (void) close(fd);
+}
+
+static _Noreturn void become(const struct command *command)
+{
+    char *argv[WORDS_MAX + 1];
+    size_t count = 0;
+    const int null_fd = open("/dev/null", O_RDWR);
+
+    for (int fd = 0; fd < 2; fd++)
+        (void) dup2(null_fd, fd);
+    for (size_t i = 0; i < command->count; i++) {
+        if (command->words[i][0] == '@')
+            open_at(command->words[i]);
+        else
+            argv[count++] = command->words[i];
+    }
+    argv[count] = NULL;
+    execvp(argv[0], argv);
+    err(99, "%s", argv[0]);
+}
+
+/* Waits for `count` processes that were started for the command; others are waited for as well. */
+static void wait_for(const struct command *command, const pid_t *pids, size_t count)
+{
+    size_t left = count;
+
+    while (left > 0) {
+        int status;
+        const pid_t pid = waitpid(-1, &status, 0);
+
+        if (pid < 0)
+            err(1, "waitpid");
+        for (size_t i = 0; i < count; i++) {
+            if (pids[i] != pid)
+                continue;
+            left--;
+            if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+                errx(1, "'%s' failed: wait status 0x%x", command->name, (unsigned) status);
+        }
+    }
+}
+
+static void wait_for_leftovers(void)
+{
+    while (waitpid(-1, NULL, 0) > 0)
+        ;
+}
+
+static double run_once(const struct bench *bench, const struct command *command)
+{
+    pid_t pids[256];
+    const double start = now_us();
+    double taken;
+
+    for (size_t i = 0; i < bench->at_once; i++) {
+        pids[i] = fork();
+        if (pids[i] < 0)
+            err(1, "fork");
+        if (pids[i] == 0)
+            become(command);
+    }
+    wait_for(command, pids, bench->at_once);
+    taken = now_us() - start;
+    wait_for_leftovers();
+    return taken;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double left = *(const double *) a;
+    const double right = *(const double *) b;
+
+    return (left > right) - (left < right);
+}
+
+static double quantile(const double *values, size_t count, double part)
+{
+    double *sorted = malloc(count * sizeof *sorted);
+    double found;
+
+    if (sorted == NULL)
+        err(1, "malloc");
+    memcpy(sorted, values, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare);
+    found = sorted[(size_t) ((double) (count - 1) * part + 0.5)];
+    free(sorted);
+    return found;
+}
+
+static void print_times(const struct bench *bench)
+{
+    (void) printf("  %-34s %9s %9s %9s\n", "", "min ms", "median", "p95");
+    for (size_t i = 0; i < bench->count; i++) {
+        const struct command *command = &bench->commands[i];
+
+        (void) printf("  %-34s %9.2f %9.2f %9.2f\n", command->name,
+                      quantile(command->us, bench->rounds, 0) / 1e3,
+                      quantile(command->us, bench->rounds, 0.5) / 1e3,
+                      quantile(command->us, bench->rounds, 0.95) / 1e3);
+    }
+}
+
+static void print_ratios(const struct bench *bench)
+{
+    double *ratios = malloc(bench->rounds * sizeof *ratios);
+
+    if (ratios == NULL)
+        err(1, "malloc");
+    for (size_t i = 1; i < bench->count; i++) {
+        const struct command *other = &bench->commands[i];
+        double ratio;
+
+        for (size_t round = 0; round < bench->rounds; round++)
+            ratios[round] = bench->commands[0].us[round] / other->us[round];
+        ratio = quantile(ratios, bench->rounds, 0.5);
+        (void) printf("  %s / %s: %.3f", bench->commands[0].name, other->name, ratio);
+        if (other->goal > 0)
+            (void) printf("   goal <= %.2f: %s", other->goal,
+                          ratio <= other->goal ? "reached" : "MISSED");
+        (void) printf("\n");
+    }
+    free(ratios);
+}
+
+static void print_load(void)
+{
+    double load[3];
+
+    if (getloadavg(load, 3) == 3)
+        (void) printf("  load %.2f %.2f %.2f\n", load[0], load[1], load[2]);
+}
+
+static void add_word(struct bench *bench, char *word)
+{
+    struct command *command = &bench->commands[bench->count - 1];
+
+    if (command->name == NULL)
+        command->name = word;
+    else if (command->count < WORDS_MAX)
+        command->words[command->count++] = word;
+    else
+        errx(2, "too many words for '%s'", command->name);
+}
+
+static void read_commands(struct bench *bench, char **words)
+{
+    bench->count = 1;
+    for (; *words != NULL; words++) {
+        if (strcmp(*words, ":::") != 0) {
+            add_word(bench, *words);
+            continue;
+        }
+        if (bench->count == COMMANDS_MAX)
+            errx(2, "too many commands");
+        bench->count++;
+    }
+}
+
+static void set_goal(struct bench *bench, const char *goal)
+{
+    const char *mark = strrchr(goal, '=');
+
+    for (size_t i = 0; mark != NULL && i < bench->count; i++) {
+        if (strlen(bench->commands[i].name) == (size_t) (mark - goal) &&
+            strncmp(bench->commands[i].name, goal, (size_t) (mark - goal)) == 0) {
+            bench->commands[i].goal = strtod(mark + 1, NULL);
+            return;
+        }
+    }
+    errx(2, "no command for the goal '%s'", goal);
+}
+
+static void measure(struct bench *bench)
+{
+    for (size_t i = 0; i < bench->count; i++) {
+        bench->commands[i].us = calloc(bench->rounds, sizeof(double));
+        if (bench->commands[i].us == NULL)
+            err(1, "calloc");
+        (void) run_once(bench, &bench->commands[i]); /* warms the caches */
+    }
+    for (size_t round = 0; round < bench->rounds; round++) {
+        for (size_t i = 0; i < bench->count; i++) {
+            struct command *command = &bench->commands[(round + i) % bench->count];
+
+            command->us[round] = run_once(bench, command);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static struct bench bench = {.rounds = 100, .at_once = 1};
+    const char *goals[COMMANDS_MAX];
+    size_t goal_count = 0;
+    int option;
+
+    while ((option = getopt(argc, argv, "+n:j:g:")) != -1) {
+        if (option == 'n')
+            bench.rounds = strtoul(optarg, NULL, 10);
+        else if (option == 'j')
+            bench.at_once = strtoul(optarg, NULL, 10);
+        else if (option == 'g' && goal_count < COMMANDS_MAX)
+            goals[goal_count++] = optarg;
+        else
+            errx(2, "usage: spawn_bench [-n ROUNDS] [-j COUNT] [-g NAME=R]... -- NAME WORD... "
+                    "[::: NAME WORD...]...");
+    }
+    if (bench.rounds == 0 || bench.at_once == 0 || bench.at_once > 256 || optind == argc)
+        errx(2, "nothing to measure");
+    read_commands(&bench, argv + optind);
+    for (size_t i = 0; i < goal_count; i++)
+        set_goal(&bench, goals[i]);
+    (void) prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    print_load();
+    measure(&bench);
+    print_times(&bench);
+    print_ratios(&bench);
+    print_load();
+    return 0;
+}

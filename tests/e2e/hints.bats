@@ -1,0 +1,46 @@
+#!/usr/bin/env bats
+# Why it failed: a few hints from the policy alone, never one that would open a credential.
+
+load lib
+
+@test "a blocked write names the path and what would allow it" {
+    inside -- bash -c 'echo x >"$1/new"' job "$OUT"
+    failed_inside
+    said "outside the policy"
+    said "~/outside"
+    said -- --rw
+    inside -q -- bash -c 'echo x >"$1/new"' job "$OUT"
+    said_not "outside the policy"
+    works -- bash -c 'echo x >"$1/new"; true' job "$OUT"
+    said_not "outside the policy"
+}
+
+@test "a missing network is told" {
+    inside -- bash -c 'exec 3<>/dev/tcp/192.0.2.1/80'
+    failed_inside
+    [[ $stderr == *wattle:*network* ]] || fail "no word of the network"
+}
+
+@test "no hint proposes a credential, and the host is never looked at" {
+    mkdir "$HOME/.ssh"
+    echo x >"$HOME/.ssh/id_rsa"
+    inside -- cat "$HOME/.ssh/id_rsa" "$HOME/.netrc" "$HOME/.config/wattle/config.json"
+    failed_inside
+    said_not '--ro ~/.ssh'
+    said_not '--ro ~/.netrc'
+    said_not '--ro ~/.config/wattle'
+    # the same words for what is there and for what is not
+    inside -- bash -c 'cat "$1"' job "$OUT/secret"
+    local there=${stderr//secret/X}
+    inside -- bash -c 'cat "$1"' job "$OUT/absent"
+    same "$there" "${stderr//absent/X}" "hints for a file that is there and one that is not"
+}
+
+@test "at most three hints, and what a job writes stays inert" {
+    inside -- bash -c 'for i in $(seq 50); do echo "cat: $1/f$i: Permission denied" >&2; done; printf "cat: %s/\033[2Jx: Permission denied\n" "$1" >&2; exit 1' \
+        job "$OUT"
+    local count
+    count=$(grep -c '^wattle: ' <<<"$stderr")
+    ((count <= 3)) || fail "$count hints"
+    ! grep '^wattle: ' <<<"$stderr" | grep -q $'\033' || fail "a control character in a hint"
+}
