@@ -18,6 +18,32 @@ readonly token=demo-${top##*.}
 
 started=() # processes of ours, ended by their id
 
+# Running processes whose command line holds the token.
+processes_with_token() {
+    local file
+    grep -lsaFf "$top/token" /proc/[0-9]*/cmdline | while IFS= read -r file; do
+        file=${file#/proc/}
+        ! is_alive "${file%/*}" || printf '%s\n' "${file%/*}"
+    done
+}
+
+# A process that only waits to be reaped is not alive.
+is_alive() {
+    local state
+    state=$(sed -nE 's/^State:\t(.).*/\1/p' "/proc/$1/status" 2>/dev/null) && [[ $state == [!ZX] ]]
+}
+is_gone() { ! is_alive "$1"; }
+
+wait_for() {
+    local tries
+    for ((tries = 0; tries < 200; tries++)); do
+        ! "$@" || return 0
+        sleep 0.05
+    done
+    printf 'demo: gave up waiting for: %s\n' "$*" >&2
+    exit 1
+}
+
 clean_up() {
     local pid
     for pid in "${started[@]}" $(processes_with_token); do
@@ -62,7 +88,8 @@ printf 'Real work: wattle builds and tests its own source, inside the fence\n'
 work 'meson setup build' meson setup build
 work 'ninja -C build' ninja -C build
 work 'meson test -C build --suite unit' meson test -C build --no-rebuild --suite unit
-sed -nE 's/^(Ok|Fail|Skipped): +([0-9]+) *$/    \1: \2/p' "$top/log"
+read -r passed _ skipped < <("$source/tools/count-tests.py" "$pen/build/meson-logs/testlog.json")
+printf '    %d tests passed, %d skipped (what a fence forbids inside a fence)\n' "$passed" "$skipped"
 
 # ---- attempts to get out ------------------------------------------------------------------------
 # Each has a script, which gets $home, $pen and $value as $1 $2 $3; NAME_before, which sets the scene
@@ -123,32 +150,6 @@ outlive_run_before() {
     rm -f "$pen/beat-$token"
 }
 outlive_run_seen() { [[ -e $pen/beat-$token && -n $(processes_with_token) ]]; }
-
-# Running processes whose command line holds the token.
-processes_with_token() {
-    local file
-    grep -lsaFf "$top/token" /proc/[0-9]*/cmdline | while IFS= read -r file; do
-        file=${file#/proc/}
-        ! is_alive "${file%/*}" || printf '%s\n' "${file%/*}"
-    done
-}
-
-# A process that only waits to be reaped is not alive.
-is_alive() {
-    local state
-    state=$(sed -nE 's/^State:\t(.).*/\1/p' "/proc/$1/status" 2>/dev/null) && [[ $state == [!ZX] ]]
-}
-is_gone() { ! is_alive "$1"; }
-
-wait_for() {
-    local tries
-    for ((tries = 0; tries < 200; tries++)); do
-        ! "$@" || return 0
-        sleep 0.05
-    done
-    printf 'demo: gave up waiting for: %s\n' "$*" >&2
-    exit 1
-}
 
 escaped=0
 attempt() {

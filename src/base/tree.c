@@ -24,8 +24,7 @@
 
 enum {
     FOLDERS_OPEN = 4,       /* levels emptied in place */
-    PASSES_MAX = 64,        /* over one folder that new names keep appearing in */
-    ROUNDS_MAX = 16,        /* over the whole tree */
+    ROUNDS_MAX = 64,        /* over the whole tree, while each removes something */
     ENTRIES_MAX = 16 << 20, /* of one call: somebody may add as fast as we remove */
     NAME_TRIES = 16,
 };
@@ -34,8 +33,6 @@ enum {
 struct folder {
     DIR *dir;
     char name[NAME_MAX + 1]; /* in the folder above */
-    bool progress;           /* a name has gone from it in this pass */
-    unsigned passes;
 };
 
 struct removal {
@@ -257,52 +254,36 @@ static void leave_folder(struct removal *removal)
     cleanup_closedir(&removal->open[--removal->depth].dir);
 }
 
-/* The last name of a folder was seen: removes it, or looks again when new names have come. */
+/* The last name of a folder was seen. New names may have come: they are for the next round. */
 static void finish_folder(struct removal *removal)
 {
     struct folder *folder = &removal->open[removal->depth - 1];
-    struct folder *above;
-    int r;
+    int r = 0;
 
-    if (removal->depth == 1) { /* the caller removes it, and starts another round */
-        leave_folder(removal);
-        return;
-    }
-    above = folder - 1;
-    r = remove_plain(dirfd(above->dir), folder->name, true);
-    if (r == -ENOTEMPTY && folder->progress && folder->passes < PASSES_MAX) {
-        folder->passes++;
-        folder->progress = false;
-        rewinddir(folder->dir);
-        return;
-    }
-    if (r == 0) {
-        above->progress = true;
-        removal->removed++;
-    } else {
+    if (removal->depth > 1) /* the first one is for the caller */
+        r = remove_plain(dirfd((folder - 1)->dir), folder->name, true);
+    if (r < 0)
         note_failure(removal, -r, folder->name);
-    }
+    else if (removal->depth > 1)
+        removal->removed++;
     leave_folder(removal);
 }
 
 /* A folder that is not empty: goes into it, or moves it away when it lies too deep. */
-static int handle_folder(struct removal *removal, struct folder *folder, const char *name)
+static int handle_folder(struct removal *removal, int dir_fd, const char *name)
 {
     int r;
 
     if (removal->depth < FOLDERS_OPEN) {
-        r = open_folder(dirfd(folder->dir), name, &removal->mount);
+        r = open_folder(dir_fd, name, &removal->mount);
         return r < 0 ? r : enter_folder(removal, r, name);
     }
-    r = move_away(removal, dirfd(folder->dir), name);
-    if (r == 0)
-        folder->progress = true;
-    return r;
+    return move_away(removal, dir_fd, name);
 }
 
 static void remove_entry(struct removal *removal, const struct dirent *entry)
 {
-    struct folder *folder = &removal->open[removal->depth - 1];
+    int dir_fd = dirfd(removal->open[removal->depth - 1].dir);
     bool is_holding = removal->in_top && removal->depth == 1 && removal->holding_fd >= 0 &&
                       strcmp(entry->d_name, removal->holding) == 0;
     int r;
@@ -310,13 +291,11 @@ static void remove_entry(struct removal *removal, const struct dirent *entry)
     if (is_holding)
         return;
     removal->entries++;
-    r = remove_plain(dirfd(folder->dir), entry->d_name, entry->d_type == DT_DIR);
-    if (r == 0) {
-        folder->progress = true;
+    r = remove_plain(dir_fd, entry->d_name, entry->d_type == DT_DIR);
+    if (r == 0)
         removal->removed++;
-    } else if (r == -ENOTEMPTY) {
-        r = handle_folder(removal, folder, entry->d_name);
-    }
+    else if (r == -ENOTEMPTY)
+        r = handle_folder(removal, dir_fd, entry->d_name);
     if (r < 0)
         note_failure(removal, -r, entry->d_name);
 }

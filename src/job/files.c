@@ -7,7 +7,6 @@
 #include "base/str.h"
 #include "base/tree.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,8 +18,7 @@
 #include <unistd.h>
 
 #define FOLDER_FLAGS (O_DIRECTORY | O_RDONLY | O_CLOEXEC)
-
-static const char spare[] = RUN_SPARE;
+#define HASH_START UINT64_C(0xcbf29ce484222325)
 
 /* ---- folders of ours ------------------------------------------------------------------------- */
 
@@ -81,6 +79,35 @@ static int make_file(int dir_fd, const char *name, const char *content)
 
 /* ---- the run's folder ------------------------------------------------------------------------- */
 
+static const char *below_home(const char *path)
+{
+    const size_t length = strlen(POLICY_INSIDE_HOME);
+
+    return path_is_below(path, POLICY_INSIDE_HOME) && path[length] == '/' ? path + length + 1 : NULL;
+}
+
+/* FNV-1a: tells names apart where nothing depends on nobody finding two with the same. */
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char) *text) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* A spare serves only runs that make the same names in their home. */
+static void name_spare(struct run_files *files, const struct policy *policy)
+{
+    uint64_t hash = HASH_START;
+
+    for (size_t i = 0; i < policy_places(policy); i++) {
+        const char *name = below_home(policy_place_at(policy, i)->path);
+
+        if (name != NULL)
+            hash = hash_text(hash_text(hash, name), "/");
+    }
+    (void) snprintf(files->spare, sizeof files->spare, "spare-%016llx", (unsigned long long) hash);
+}
+
 static int make_id(char *id, struct err *err)
 {
     unsigned char bytes[8];
@@ -98,17 +125,17 @@ static int make_id(char *id, struct err *err)
  * means the folder we locked, the rename is ours. */
 static int take_spare(struct run_files *files)
 {
-    AUTO_CLOSE int fd = open_folder(files->top_fd, spare, false);
+    AUTO_CLOSE int fd = open_folder(files->top_fd, files->spare, false);
     struct stat locked, named;
 
     if (fd < 0)
         return fd;
     if (flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &locked) < 0 ||
-        fstatat(files->top_fd, spare, &named, AT_SYMLINK_NOFOLLOW) < 0)
+        fstatat(files->top_fd, files->spare, &named, AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;
     if (locked.st_ino != named.st_ino)
         return -ESTALE;
-    if (renameat(files->top_fd, spare, files->top_fd, files->id) < 0)
+    if (renameat(files->top_fd, files->spare, files->top_fd, files->id) < 0)
         return -errno;
     files->lock_fd = TAKE_FD(fd);
     return 0;
@@ -140,13 +167,6 @@ int run_files_note_cgroup(struct run_files *files, const char *path, struct err 
 }
 
 /* ---- what the job sees of it ------------------------------------------------------------------- */
-
-static const char *below_home(const char *path)
-{
-    const size_t length = strlen(POLICY_INSIDE_HOME);
-
-    return path_is_below(path, POLICY_INSIDE_HOME) && path[length] == '/' ? path + length + 1 : NULL;
-}
 
 static bool has_content(int dir_fd, const char *name, const char *content)
 {
@@ -237,8 +257,6 @@ static int make_parts(struct run_files *files, const struct job_request *request
         r = i == 0 ? fill_home(fd, request->policy, err) : 0;
         if (r == 0)
             r = add_scratch_bind(files, request, parts[i].name, parts[i].inside, err);
-        if (r == 0 && i < SPARE_PARTS && fstat(fd, &files->parts[i]) < 0)
-            r = err_set(err, errno, "job.scratch", "cannot look at the scratch");
         if (r < 0)
             return r;
     }
@@ -255,31 +273,25 @@ static int64_t nanoseconds(const struct timespec *time)
 /* Every change to a folder or file, of content, name, mode or attribute, moves its ctime, which
  * nobody can set. Kernels before 6.13 move it in ticks, so a change right after ours could hide:
  * what was made within the last second is never taken for untouched. */
-static bool is_untouched(int dir_fd, const char *name, const struct stat *before, int64_t began_ns)
+static bool is_old(const struct stat *status, int64_t began_ns)
 {
-    struct stat now;
-
-    return fstatat(dir_fd, name, &now, AT_SYMLINK_NOFOLLOW) == 0 && now.st_ino == before->st_ino &&
-           nanoseconds(&now.st_ctim) == nanoseconds(&before->st_ctim) &&
-           nanoseconds(&now.st_ctim) < began_ns - 1000000000;
+    return nanoseconds(&status->st_ctim) < began_ns - 1000000000;
 }
 
-static bool files_untouched(const struct run_files *files)
+/* A new or missing name in a folder moves that folder's ctime, so looking at what was made is enough. */
+static bool home_untouched(const struct run_files *files, const struct policy *policy)
 {
     AUTO_CLOSE int home_fd = open_folder(files->lock_fd, parts[0].name, false);
-    AUTO_CLOSEDIR DIR *home = home_fd < 0 ? NULL : fdopendir(fcntl(home_fd, F_DUPFD_CLOEXEC, 0));
-    const struct dirent *entry;
 
-    if (home == NULL)
+    if (home_fd < 0)
         return false;
-    while ((entry = readdir(home)) != NULL) {
-        struct stat status;
+    for (size_t i = 0; i < policy_places(policy); i++) {
+        const char *name = below_home(policy_place_at(policy, i)->path);
+        struct stat now;
 
-        if (str_equal(entry->d_name, ".") || str_equal(entry->d_name, ".."))
+        if (name == NULL)
             continue;
-        if (fstatat(home_fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
-            !S_ISREG(status.st_mode) || status.st_nlink != 1 ||
-            nanoseconds(&status.st_ctim) >= files->began_ns - 1000000000)
+        if (fstatat(home_fd, name, &now, AT_SYMLINK_NOFOLLOW) < 0 || !is_old(&now, files->began_ns))
             return false;
     }
     return true;
@@ -287,16 +299,19 @@ static bool files_untouched(const struct run_files *files)
 
 /* A run that left its scratch as it was hands it to the next one: making and removing folders is the
  * dearest part of a short run on some file systems. Anything touched is removed. */
-static bool give_back(struct run_files *files)
+static bool give_back(const struct run_files *files, const struct policy *policy)
 {
-    if (!files->reusable)
-        return false;
+    if (policy_get_caches(policy) != POLICY_CACHES_PEN)
+        return false; /* there is a third part */
     for (size_t i = 0; i < SPARE_PARTS; i++) {
-        if (!is_untouched(files->lock_fd, parts[i].name, &files->parts[i], files->began_ns))
+        struct stat now;
+
+        if (fstatat(files->lock_fd, parts[i].name, &now, AT_SYMLINK_NOFOLLOW) < 0 ||
+            !is_old(&now, files->began_ns))
             return false;
     }
-    return files_untouched(files) && renameat2(files->top_fd, files->id, files->top_fd, spare,
-                                               RENAME_NOREPLACE) == 0;
+    return home_untouched(files, policy) && renameat2(files->top_fd, files->id, files->top_fd,
+                                                      files->spare, RENAME_NOREPLACE) == 0;
 }
 
 /* For the next run; never shown to any job before. Under our own name until it is complete. */
@@ -307,7 +322,7 @@ static void make_spare(const struct run_files *files, const struct policy *polic
     AUTO_CLOSE int fd = -1;
     struct stat status;
 
-    if (fstatat(files->top_fd, spare, &status, AT_SYMLINK_NOFOLLOW) == 0)
+    if (fstatat(files->top_fd, files->spare, &status, AT_SYMLINK_NOFOLLOW) == 0)
         return;
     (void) snprintf(name, sizeof name, "%s-s", files->id);
     fd = open_folder(files->top_fd, name, true);
@@ -319,21 +334,11 @@ static void make_spare(const struct run_files *files, const struct policy *polic
         if (part_fd < 0 || (i == 0 && fill_home(part_fd, policy, &ignored) < 0))
             return; /* the next sweep removes it */
     }
-    if (renameat2(files->top_fd, name, files->top_fd, spare, RENAME_NOREPLACE) < 0)
+    if (renameat2(files->top_fd, name, files->top_fd, files->spare, RENAME_NOREPLACE) < 0)
         (void) !tree_remove(files->top_fd, name, &ignored);
 }
 
 /* ---- the pen's cache -------------------------------------------------------------------------- */
-
-/* FNV-1a. Device and inode beside it tell pens apart; this only tells one folder's names apart. */
-static uint64_t hash_text(const char *text)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char) *text) * UINT64_C(0x100000001b3);
-    return hash;
-}
 
 static int make_cache(const struct job_request *request, struct err *err)
 {
@@ -349,7 +354,7 @@ static int make_cache(const struct job_request *request, struct err *err)
     if (pen == NULL || stat(pen, &status) < 0)
         return err_set(err, pen == NULL ? ENOENT : errno, "job.cache", "the pen is gone");
     (void) snprintf(name, sizeof name, "%llx-%llx-%016llx", (unsigned long long) status.st_dev,
-                    (unsigned long long) status.st_ino, (unsigned long long) hash_text(pen));
+                    (unsigned long long) status.st_ino, (unsigned long long) hash_text(HASH_START, pen));
     caches_fd = open_own(request->state_dir, "caches", err);
     if (caches_fd < 0)
         return caches_fd;
@@ -377,7 +382,7 @@ int run_files_make(struct run_files *files, const struct job_request *request, s
     if (r >= 0)
         r = make_id(files->id, err);
     if (r >= 0) {
-        files->reusable = policy_get_caches(request->policy) == POLICY_CACHES_PEN;
+        name_spare(files, request->policy);
         r = take_spare(files) == 0 ? 0 : make_folder(files, err);
     }
     if (r >= 0)
@@ -393,7 +398,7 @@ void run_files_remove(struct run_files *files, const struct policy *policy)
 {
     struct err ignored = {0};
 
-    if (files->lock_fd >= 0 && !give_back(files)) {
+    if (files->lock_fd >= 0 && !give_back(files, policy)) {
         make_spare(files, policy);
         (void) !tree_remove(files->top_fd, files->id, &ignored); /* else the next sweep does it */
     }

@@ -9,14 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <sys/types.h>
 #include <termios.h>
 
 /* ---- files.c, sweep.c: the open-run mark, scratch, caches ------------------------------------- */
 
 #define RUN_ID_SIZE 24
-#define RUN_SPARE "spare"
 #define RUN_CGROUP_NOTE "cgroup"
 
 /* <cache>/scratch/<id> is the run's folder and at the same time the mark of an open run: while a
@@ -26,9 +24,8 @@ struct run_files {
     char id[RUN_ID_SIZE]; /* also the name of the cgroup */
     int top_fd;           /* <cache>/scratch */
     int lock_fd;          /* the run's folder, locked */
-    bool reusable;
-    int64_t began_ns;      /* of real time */
-    struct stat parts[2];  /* home and tmp as they were handed to the job */
+    char spare[RUN_ID_SIZE]; /* name under which an untouched one waits for the next run */
+    int64_t began_ns;        /* of real time */
 };
 
 /* Makes the folder and adds the places of the run to the policy. On failure nothing stays. */

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
@@ -107,16 +108,20 @@ static int receive(struct run *run, struct init_message *message, int *ret_fd)
     return n == (ssize_t) sizeof *message ? 0 : -EPIPE;
 }
 
+/* The master is ours alone, so it may be non-blocking; opening it again would make a new pty. */
 static int open_terminal(struct run *run, int fd, struct err *err)
 {
     int r;
 
     run->terminal.master_fd = fd;
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+        return err_set(err, errno, "job.tty", "cannot set up the terminal");
     run->stdio.out = (struct relay) {.from = fd, .to = STDOUT_FILENO, .tail_of = run->result};
     r = relay_open(&run->stdio.out, err);
     if (r < 0)
         return r;
-    run->stdio.in = (struct relay) {.from = STDIN_FILENO, .to = fd};
+    run->stdio.in = (struct relay) {
+        .from = STDIN_FILENO, .to = fcntl(fd, F_DUPFD_CLOEXEC, 3), .close_to = true};
     return relay_open(&run->stdio.in, err);
 }
 

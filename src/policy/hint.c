@@ -260,9 +260,9 @@ static const struct shape shapes[] = {
 
 static size_t line_start(const char *tail, size_t end)
 {
-    const char *before = memrchr(tail, '\n', end);
-
-    return before != NULL ? (size_t) (before - tail) + 1 : 0;
+    while (end > 0 && tail[end - 1] != '\n')
+        end--;
+    return end;
 }
 
 /* Some programs name the file a few lines before the reason. */
@@ -312,28 +312,37 @@ static int add_once(struct buf *hint, struct buf *lines, size_t from)
     return buf_add(lines, hint->bytes, hint->size) == 0 ? 1 : 0;
 }
 
+/* The line that ends at `end`, which starts at `start`. Returns the number of lines added. */
+static int read_line(struct hint_line *line, const char *tail, size_t start, size_t end,
+                     struct buf *lines, size_t from)
+{
+    AUTO(buf_free) struct buf hint = {0};
+    char lower[LINE_MAX_BYTES];
+    size_t before;
+
+    to_lower(tail + start, end - start, lower);
+    before = cause_start(tail, start, lower);
+    line->lower = lower;
+    line->text = (struct hint_text){tail + start, end - start};
+    line->before = (struct hint_text){tail + before, start - before};
+    buf_init(&hint, HINT_LIMIT_BYTES);
+    return explain_line(line, &hint) ? add_once(&hint, lines, from) : 0;
+}
+
 /* From the end: what a program said last is nearest to why it ended. */
 int hint_find(const struct policy *policy, const char *home, const char *tail, size_t size,
               struct buf *lines)
 {
+    struct hint_line line = {.policy = policy, .home = home};
     size_t from = lines->size;
     size_t end = size;
     int count = 0;
 
     while (end > 0 && count < HINT_MAX) {
-        AUTO(buf_free) struct buf hint = {0};
         size_t start = line_start(tail, end);
-        char lower[LINE_MAX_BYTES];
-        struct hint_line line = {.policy = policy, .home = home, .lower = lower};
-        size_t before;
 
-        to_lower(tail + start, end - start, lower);
-        before = cause_start(tail, start, lower);
-        line.text = (struct hint_text){tail + start, end - start};
-        line.before = (struct hint_text){tail + before, start - before};
-        buf_init(&hint, HINT_LIMIT_BYTES);
-        if (explain_line(&line, &hint))
-            count += add_once(&hint, lines, from);
+        if (start < end)
+            count += read_line(&line, tail, start, end, lines, from);
         end = start > 0 ? start - 1 : 0;
     }
     return count;

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # The command line: help, completion, man pages, wrong usage, records of a run.
+# shellcheck disable=SC2154 # bats sets stderr
 load lib
 
 # A home and a project of the test's own, with nothing of the caller's configuration. Not in /tmp or
@@ -245,8 +246,8 @@ PYTHON
 
 @test "a status reader that went away is no reason to fail" {
     need "$WATTLE" run -- true
-    run -0 bash -c 'exec 3> >(exec true); wait $!; "$0" run --status-fd 3 -- echo done' "$WATTLE"
-    [[ $output == done ]]
+    run -0 bash -c 'exec 3> >(exec true); wait $!; "$0" run --status-fd 3 -- echo finished' "$WATTLE"
+    [[ $output == finished ]]
 }
 
 @test "each run leaves one line for its start and one for its end in the spool" {
@@ -271,9 +272,9 @@ PYTHON
     need "$WATTLE" run -- true
     rm -rf "$HOME/.local/state/wattle/spool"
     ln -s /nowhere "$HOME/.local/state/wattle/spool"
-    run -0 "$WATTLE" run -- echo done
-    [[ $output == done ]]
-    run -0 "$WATTLE" run -v -- echo done
+    run -0 "$WATTLE" run -- echo finished
+    [[ $output == finished ]]
+    run -0 "$WATTLE" run -v -- echo finished
     [[ $output == *"no record of this run"*spool* ]]
 }
 

@@ -108,7 +108,7 @@ in_cgroup2() {
 
 @test "in a cgroup2 tree a job runs, and no group of its own is left" {
     only_root
-    need unshare
+    need_tools unshare
     control in_cgroup2 _ true
     run in_cgroup2 _ bash -c '"$1" run --pen "$2" -- true; echo "$?"; find /sys/fs/cgroup -name "wattle-e2e*" -mindepth 1 -type d | wc -l
         find "/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup)" -mindepth 1 -type d -not -name wattle-supervisor | wc -l' \
@@ -119,7 +119,7 @@ in_cgroup2() {
 
 @test "in a cgroup2 tree with a memory controller memory is bounded" {
     only_root
-    need unshare
+    need_tools unshare
     control in_cgroup2 _ true
     run in_cgroup2 _ grep -w memory /sys/fs/cgroup/cgroup.controllers
     [[ $status == 0 ]] || skip "the memory controller is not in the cgroup2 tree of this machine"

@@ -99,7 +99,7 @@ works_in() {
 }
 
 @test "a pen on a tmpfs of its own, and a pen with a mount inside it" {
-    need unshare
+    need_tools unshare
     local flags=(-rm)
     [[ $EUID != 0 ]] || flags=(-m)
     control unshare "${flags[@]}" mount -t tmpfs none "$OUT"

@@ -5,7 +5,7 @@ load lib
 
 setup() {
     make_world
-    [[ -x /usr/bin/python3 ]] || cannot "no python3"
+    need_tools /usr/bin/python3
     T=("$WATTLE" run --pen "$PEN" --)
 }
 

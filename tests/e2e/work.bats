@@ -6,7 +6,7 @@ load lib
 # ---- git ---------------------------------------------------------------------------------------
 
 @test "git: init, commit, branch, rebase, stash, clone, gc with no variable set" {
-    need git
+    need_tools git
     works -- bash -ec '
         git init -q repo; cd repo
         echo 1 >a; git add a; git commit -qm one
@@ -26,7 +26,7 @@ load lib
 }
 
 @test "git: the owner's name and e-mail are used" {
-    need git
+    need_tools git
     printf '[user]\n\tname = Ada L\n\temail = ada@example.org\n[commit]\n\tgpgSign = true\n[alias]\n\tx = !touch pwned\n' >"$HOME/.gitconfig"
     works -- bash -ec 'git init -q .; git commit -q --allow-empty -m x; git log -1 --format="%an <%ae> %G?"; git x || true'
     printed "Ada L <ada@example.org> N"
@@ -34,7 +34,7 @@ load lib
 }
 
 @test "git: a clean repository is clean inside, and an empty one takes everything" {
-    need git
+    need_tools git
     git init -q .
     echo x >file
     git -c user.name=a -c user.email=a@b add file
@@ -64,7 +64,7 @@ C
 }
 
 @test "gcc and make -j2" {
-    need gcc make
+    need_tools gcc make
     c_project
     printf 'prog: main.o f1.o f2.o f3.o f4.o f5.o f6.o\n\tgcc -o $@ $^ -pthread\ntest: prog\n\t./prog\n' >Makefile
     works -- make -j2 -s test
@@ -72,7 +72,7 @@ C
 }
 
 @test "cmake and ninja" {
-    need cmake ninja gcc
+    need_tools cmake ninja gcc
     c_project
     printf 'cmake_minimum_required(VERSION 3.10)\nproject(p C)\nfind_package(Threads REQUIRED)\nfile(GLOB s *.c)\nadd_executable(prog ${s})\ntarget_link_libraries(prog Threads::Threads)\nenable_testing()\nadd_test(t prog)\n' >CMakeLists.txt
     works -- bash -ec 'cmake -S . -B build -G Ninja >log && ninja -C build >>log && ctest --test-dir build >>log && build/prog'
@@ -80,7 +80,7 @@ C
 }
 
 @test "an address-sanitized program with leak check passes" {
-    need gcc
+    need_tools gcc
     echo 'int main(void) { return 0; }' >a.c
     gcc -fsanitize=address -o control a.c 2>/dev/null || cannot "no libasan"
     control ./control
@@ -89,7 +89,7 @@ C
 }
 
 @test "cargo: build and test of a crate" {
-    need cargo rustc
+    need_tools cargo rustc
     works -- bash -ec 'cargo init -q --vcs none --name crate1 c; cd c
         echo "#[test] fn adds() { assert_eq!(1 + 1, 2); }" >>src/main.rs
         cargo build -q --offline; cargo test -q --offline >log; grep -c "1 passed" log; target/debug/crate1'
@@ -97,7 +97,7 @@ C
 }
 
 @test "javac and java" {
-    need javac java
+    need_tools javac java
     echo 'public class A { public static void main(String[] a) throws Exception {
         Thread t = new Thread(() -> System.out.println("thread")); t.start(); t.join();
         System.out.println(java.nio.file.Files.createTempFile("x", "y").toString().isEmpty());
@@ -110,7 +110,7 @@ C
 # ---- interpreters ----------------------------------------------------------------------------------
 
 @test "python: venv, multiprocessing, shared memory, sqlite in WAL mode" {
-    [[ -x /usr/bin/python3 ]] || cannot "no python3"
+    need_tools /usr/bin/python3
     cat >p.py <<'P'
 import multiprocessing as mp, sqlite3, tempfile
 from multiprocessing import shared_memory
@@ -129,7 +129,7 @@ P
 }
 
 @test "python: asyncio children, signals, eventfd, pidfd, user names" {
-    [[ -x /usr/bin/python3 ]] || cannot "no python3"
+    need_tools /usr/bin/python3
     works -- /usr/bin/python3 -c '
 import asyncio, getpass, os, pwd, grp, signal, socket
 async def main():
@@ -147,14 +147,14 @@ grp.getgrgid(os.getgid()); print(socket.gethostname(), socket.gethostbyname("loc
 }
 
 @test "perl with fork, pipes and temporary files" {
-    need perl
+    need_tools perl
     works -- perl -MFile::Temp=tempfile -e '($f,$n)=tempfile(); print $f "x"; close $f; print -s $n, "\n";
         open(P,"-|","echo piped"); print <P>; $p=fork(); exit 3 unless $p; waitpid($p,0); print $?>>8,"\n"'
     printed "$(printf '1\npiped\n3')"
 }
 
 @test "node: workers, child processes, crypto, files" {
-    need node
+    need_tools node
     works -- node -e '
 const { Worker } = require("worker_threads"), cp = require("child_process"), fs = require("fs");
 const worker = new Worker("require(\"worker_threads\").parentPort.postMessage(6*7)", { eval: true });
@@ -176,7 +176,7 @@ npm_package() { # NAME SCRIPT: a tarball of a package whose program is SCRIPT
 }
 
 @test "npm: install and test of a project, offline, from a local tarball" {
-    need npm node
+    need_tools npm node
     npm_package adder 'console.log("adder runs");'
     cat >package.json <<'J'
 {"name": "project", "version": "1.0.0", "scripts": {"test": "adder && node test.js", "postinstall": "node -e \"0\""},
@@ -191,7 +191,7 @@ J
 }
 
 @test "npm: a project with husky installs, and its hook runs at a commit inside" {
-    need npm node git
+    need_tools npm node git
     # What husky does when it is installed.
     npm_package husky 'const fs = require("fs"), cp = require("child_process");
 if (!fs.existsSync(".git")) process.exit(0);
@@ -215,7 +215,7 @@ J
 # ---- debuggers -----------------------------------------------------------------------------------------
 
 @test "gdb and strace of an own child" {
-    need gdb strace gcc
+    need_tools gdb strace gcc
     echo 'int answer(int x) { return x + 1; } int main(void) { return answer(41) == 42 ? 0 : 1; }' >d.c
     works -- bash -ec 'gcc -g -o d d.c
         gdb -batch -nx -ex "break answer" -ex run -ex "print x" -ex continue ./d 2>&1 | grep -o "\$1 = 41"
@@ -227,7 +227,7 @@ J
 # ---- kernel services -------------------------------------------------------------------------------------
 
 @test "a unix socket in the pen and in TMPDIR, passed descriptors, abstract names" {
-    [[ -x /usr/bin/python3 ]] || cannot "no python3"
+    need_tools /usr/bin/python3
     echo content >file
     works -- /usr/bin/python3 -c '
 import os, socket
@@ -243,7 +243,7 @@ a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); a.send(b"pair"); pr
 }
 
 @test "TCP and UDP between processes of one job on 127.0.0.1, ::1 and localhost" {
-    [[ -x /usr/bin/python3 ]] || cannot "no python3"
+    need_tools /usr/bin/python3
     works -- /usr/bin/python3 -c '
 import http.server, os, socket, threading, urllib.request
 for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"), (socket.AF_INET, "localhost")):
@@ -260,7 +260,7 @@ open("page", "w").write("http"); print(urllib.request.urlopen("http://localhost:
 }
 
 @test "locks, inotify, fifos, file operations" {
-    need flock
+    need_tools flock
     works -- bash -ec '
         exec 9>lock; flock -n 9; ! flock -n lock true; echo locked
         mkfifo f; echo through >f & cat f; wait
@@ -320,14 +320,14 @@ X
 }
 
 @test "a terminal of the job's own: script, pty" {
-    need script
+    need_tools script
     works -- bash -c 'script -qec "tty" /dev/null </dev/null | tr -d "\r" | grep -c "^/dev/pts"
         /usr/bin/python3 -c "import os, pty; m, s = pty.openpty(); print(os.isatty(s))"'
     printed "$(printf '1\nTrue')"
 }
 
 @test "a browser: Chromium headless with --no-sandbox" {
-    need chromium
+    need_tools chromium
     echo '<p id=x></p><script>document.getElementById("x").textContent = "js" + (6 * 7)</script>' >p.html
     works -- bash -c 'timeout 60 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" \
         --dump-dom "file://$PWD/p.html" 2>log | grep -o js42 || { cat log; exit 1; }'

@@ -81,16 +81,25 @@ static long make_openat2(const long *args)
     return syscall(437, AT_FDCWD, "/", &how, sizeof how);
 }
 
-/* Types a letter into a terminal that belongs to this process alone. args: added to the request. */
+static long make_kcmp(const long *args)
+{
+    return syscall(SYS_kcmp, getpid(), getpid(), args[0], 0L, 0L);
+}
+
+/* Types a letter into a terminal that belongs to this process alone, and is its own: an ordinary
+ * user may do so into no other. args: added to the request. */
 static long make_tiocsti(const long *args)
 {
-    int terminal = posix_openpt(O_RDWR);
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
     int unlock = 0;
+    int terminal;
     char letter = 'x';
 
-    if (terminal < 0 || ioctl(terminal, TIOCSPTLCK, &unlock) < 0)
+    if (master < 0 || ioctl(master, TIOCSPTLCK, &unlock) < 0)
         return -1;
-    (void) ioctl(terminal, TIOCSCTTY, 0);
+    terminal = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY);
+    if (terminal < 0 || ioctl(terminal, TIOCSCTTY, 0) < 0)
+        return -1;
     return syscall(SYS_ioctl, terminal, (long) TIOCSTI | args[0], &letter);
 }
 
@@ -300,7 +309,7 @@ const struct attempt attempts[] = {
     {CALL("bpf", SYS_bpf, 9999, 0, 0), REFUSED},
     {CALL("perf_event_open", SYS_perf_event_open, BAD_POINTER), REFUSED},
     {CALL("userfaultfd", SYS_userfaultfd, 1), REFUSED},
-    {CALL("kcmp", SYS_kcmp, 1, 1, 0, 0, 0), REFUSED},
+    {MAKE("kcmp", make_kcmp, 0), REFUSED},
     {CALL("move_pages", SYS_move_pages, 0, 0, 0, 0, 0, 0), REFUSED},
     {CALL("migrate_pages", SYS_migrate_pages, 0, 0, 0, 0), REFUSED},
     {CALL("mbind", SYS_mbind, 0, 0, 0, 0, 0, 0), REFUSED},

@@ -25,8 +25,6 @@
 
 #define USAGE "odd_start [--OPTION [VALUE]]... -- COMMAND [ARGUMENT...]"
 
-extern char **environ;
-
 static void put_at(int fd, int wanted)
 {
     if (fd == wanted)

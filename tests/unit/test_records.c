@@ -63,6 +63,7 @@ static void the_spool_is_private_whatever_the_umask(void **state)
     AUTO(buf_free) struct buf line = {0};
     struct err err = {0};
 
+    NEEDS_OPENAT2();
     make_line(&line, 10);
     for (size_t i = 0; i < ARRAY_SIZE(masks); i++) {
         const mode_t before = umask(masks[i]);
@@ -87,6 +88,7 @@ static void the_spool_rotates_and_keeps_a_bounded_number(void **state)
     AUTO_CLOSE int fd = spool_open(place->state_dir, &err);
     AUTO(buf_free) struct buf line = {0};
 
+    NEEDS_OPENAT2();
     make_line(&line, 10);
     for (int i = 0; i < 3 * (SPOOL_KEPT + 4); i++)
         assert_int_equal(spool_append(fd, &line, 30, &err), 0);
@@ -103,6 +105,7 @@ static void a_line_over_the_limit_is_kept_in_a_file_of_its_own(void **state)
     AUTO_CLOSE int fd = spool_open(place->state_dir, &err);
     AUTO(buf_free) struct buf line = {0};
 
+    NEEDS_OPENAT2();
     make_line(&line, 100);
     assert_int_equal(spool_append(fd, &line, 30, &err), 0);
     assert_int_equal(spool_append(fd, &line, 30, &err), 0);
@@ -120,6 +123,7 @@ static void writers_at_the_same_time_lose_no_line(void **state)
     off_t all = 0;
     char name[32];
 
+    NEEDS_OPENAT2();
     make_line(&line, 10);
     for (int i = 0; i < WRITERS; i++) {
         if (fork() == 0) {
@@ -152,6 +156,7 @@ static void links_and_foreign_folders_are_refused(void **state)
     struct err err = {0};
     int fd;
 
+    NEEDS_OPENAT2();
     make_line(&line, 10);
     assert_int_equal(symlinkat("/tmp", top, "spool"), 0);
     assert_true(spool_open(place->state_dir, &err) < 0);

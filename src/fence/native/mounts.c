@@ -47,23 +47,34 @@ static int check_identity(int tree_fd, const struct native_step *step, struct st
     return err_hint(err, "look at what is there now, and run it again");
 }
 
-/* A detached copy of the tree at `source`, reached without following any symlink. What is compared
- * is the copy itself, so what was checked is what gets mounted. -ENOENT for a missing optional. */
+static int copy_tree(int dir_fd, const char *path, unsigned flags)
+{
+    return kernel_open_tree(dir_fd, path,
+                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (unsigned) AT_RECURSIVE | flags);
+}
+
+/* Reached without following any symlink; what belongs to the system needs that only at its end. */
+static int open_source(const struct native_step *step)
+{
+    AUTO_CLOSE int source = -1;
+
+    if (step->trusted)
+        return copy_tree(AT_FDCWD, step->source, AT_SYMLINK_NOFOLLOW);
+    source = path_open_plain(AT_FDCWD, step->source, O_PATH);
+    return source < 0 ? source : copy_tree(source, "", AT_EMPTY_PATH);
+}
+
+/* A detached copy of the tree at `source`. What is compared is the copy itself, so what was checked
+ * is what gets mounted. -ENOENT for a missing optional. */
 static int clone_source(const struct native_step *step, struct stat *ret_status, struct err *err)
 {
-    AUTO_CLOSE int source = path_open_plain(AT_FDCWD, step->source, O_PATH);
-    AUTO_CLOSE int tree = -1;
+    AUTO_CLOSE int tree = open_source(step);
     int r;
 
-    if (source < 0) {
-        r = gone_or_changed(source, step, err);
+    if (tree < 0) {
+        r = gone_or_changed(tree, step, err);
         return r < 0 ? r : -ENOENT;
     }
-    tree = kernel_open_tree(source, "",
-                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
-    if (tree < 0)
-        return err_set(err, -tree, "fence.native-mount", "cannot copy the mount of '%s'",
-                       step->source);
     r = check_identity(tree, step, ret_status, err);
     return r < 0 ? r : TAKE_FD(tree);
 }
@@ -93,8 +104,7 @@ static int step_pin(struct building *building, const struct native_step *step, s
 
     if (target < 0)
         return target;
-    tree = kernel_open_tree(target, "",
-                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
+    tree = copy_tree(target, "", AT_EMPTY_PATH);
     if (tree < 0)
         return err_set(err, -tree, "fence.native-mount", "cannot copy the mount of '%s'",
                        step->path);

@@ -231,6 +231,7 @@ static int add_rule(struct native_plan *plan, const struct policy *policy,
         .source = rule->path,
         .dev = rule->dev,
         .inode = rule->inode,
+        .trusted = rule->origin == POLICY_FROM_BASE,
     };
     int r;
 
@@ -291,6 +292,8 @@ static int add_steps(struct native_plan *plan, const struct policy *policy, stru
 
 /* ---- steps to grants ----------------------------------------------------------------------- */
 
+/* A file made for the run lies on the new root, among others of its kind: one grant for the folder
+ * of the top level serves them all. */
 static int grant_file(struct native_plan *plan, const char *path, struct err *err)
 {
     const char *slash = strchr(path + 1, '/');
@@ -300,10 +303,18 @@ static int grant_file(struct native_plan *plan, const char *path, struct err *er
     return path == NULL ? err_memory(err) : add_grant(plan, path, NATIVE_MAY_READ, err);
 }
 
+/* The many small things of /etc: what is shown there is what was put there. */
+static bool is_granted_with_etc(const struct native_step *step)
+{
+    return step->kind == NATIVE_BIND && !step->writable && path_is_below(step->path, "/etc");
+}
+
 static int grant_step(struct native_plan *plan, const struct native_step *step, struct err *err)
 {
     switch (step->kind) {
     case NATIVE_BIND:
+        if (is_granted_with_etc(step))
+            return add_grant(plan, "/etc", NATIVE_MAY_RUN, err);
         return add_grant(plan, step->path, step->writable ? NATIVE_MAY_WRITE : NATIVE_MAY_RUN, err);
     case NATIVE_TMPFS:
         return add_grant(plan, step->path, step->writable ? NATIVE_MAY_WRITE : NATIVE_MAY_READ,
