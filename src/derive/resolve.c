@@ -114,6 +114,14 @@ static int refuse_dangling(const char *path, struct err *err)
     return err_hint(err, "make what it leads to, or remove it");
 }
 
+/* The first look-up of every run comes here: what lacks openat2 gets no further. */
+static int refuse_kernel(struct err *err)
+{
+    (void) err_set(err, ENOSYS, "derive.no-openat2", "cannot look up paths safely: openat2");
+    return err_hint(err, "wattle needs Linux 5.6 or later, and cannot run inside another fence that "
+                         "withholds this call");
+}
+
 int derive_resolve_missing(const char *path, char **ret_physical, bool *ret_exists,
                            struct stat *ret_seen, struct err *err)
 {
@@ -131,6 +139,8 @@ int derive_resolve_missing(const char *path, char **ret_physical, bool *ret_exis
             return err_memory(err);
         if (fd >= 0 && fstat(fd, ret_seen) == 0)
             break;
+        if (fd == -ENOSYS)
+            return refuse_kernel(err);
         if (fd != -ENOENT && fd != -ENOTDIR)
             return err_set(err, fd < 0 ? -fd : errno, "path.lookup", "cannot look up '%s'", near);
         if (lstat(near, &link) == 0 && S_ISLNK(link.st_mode))

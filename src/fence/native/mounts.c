@@ -35,12 +35,28 @@ static int gone_or_changed(int r, const struct native_step *step, struct err *er
     return err_hint(err, "it was removed or replaced while the run was being started; run it again");
 }
 
+static int64_t nanoseconds(const struct timespec *time)
+{
+    return (int64_t) time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
+static bool is_same(const struct native_step *step, const struct stat *status)
+{
+    const struct policy_command *command = step->command;
+
+    if (step->inode != 0 && (status->st_dev != step->dev || status->st_ino != step->inode))
+        return false;
+    return command == NULL || ((uint64_t) status->st_size == command->size_bytes &&
+                               nanoseconds(&status->st_mtim) == command->mtime_ns &&
+                               nanoseconds(&status->st_ctim) == command->ctime_ns);
+}
+
 static int check_identity(int tree_fd, const struct native_step *step, struct stat *ret_status,
                           struct err *err)
 {
     if (fstat(tree_fd, ret_status) < 0)
         return gone_or_changed(-errno, step, err);
-    if (step->inode == 0 || (ret_status->st_dev == step->dev && ret_status->st_ino == step->inode))
+    if (is_same(step, ret_status))
         return 0;
     (void) err_set(err, ESTALE, "fence.native-changed",
                    "'%s' was replaced while the run was being started", step->source);

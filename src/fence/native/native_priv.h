@@ -37,6 +37,7 @@ struct native_step {
     const char *source;
     uint64_t bytes;
     uint64_t dev, inode; /* 0,0: not compared */
+    const struct policy_command *command; /* not NULL: the whole identity is compared */
 };
 
 /* What Landlock lets happen below one path of the new root. */

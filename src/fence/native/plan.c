@@ -261,6 +261,7 @@ static int add_command(struct native_plan *plan, const struct policy *policy, st
         .source = command->path,
         .dev = command->dev,
         .inode = command->inode,
+        .command = command,
     };
     same = find_step(plan, command->path);
     if (same == NULL)
