@@ -1,6 +1,6 @@
 #!/bin/bash
-# Every header compiles alone, and a .c file with a header of its name includes that one first.
-# The arguments are the compiler.
+# Every header compiles alone, and a .c file with a header of its name includes that one first, or a
+# private one of its folder. The arguments are the compiler.
 set -uo pipefail
 
 bad=0
@@ -17,7 +17,7 @@ while IFS= read -r source; do
     own=${own%.c}.h
     [[ -f src/$own ]] || continue
     first=$(sed -nE 's/^#include ["<]([^">]+)[">].*/\1/p' "$source" | head -n 1)
-    if [[ $first != "$own" ]]; then
+    if [[ $first != "$own" && $first != "${own%/*}/"*_priv.h ]]; then
         printf '%s: includes %s before its own header\n' "$source" "$first" >&2
         bad=1
     fi

@@ -1,8 +1,7 @@
 /* The executable: found as execvp finds it, then followed to the file it is. */
-#include "derive/derive_priv.h"
-
 #include "base/path.h"
 #include "base/str.h"
+#include "derive/derive_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 #define NS_PER_S INT64_C(1000000000)
 
 struct found {
-    char *typed;    /* absolute, as found; may run through symlinks */
+    char *typed; /* absolute, as found; may run through symlinks */
     char *physical;
     struct stat seen;
 };
@@ -24,7 +23,8 @@ static void found_free(struct found *found)
     free(found->physical);
 }
 
-/* ---- looking ---------------------------------------------------------------------------------- */
+/* ---- looking ----------------------------------------------------------------------------------
+ */
 
 /* 0, -ENOENT: not here, -EACCES: here, but not to be executed. */
 static int probe(const char *path, struct stat *ret_seen)
@@ -67,12 +67,13 @@ static int missing(const struct derivation *work, const char *name, struct err *
     buf_init(&where, 4096);
     for (size_t i = 0; i < work->folder_count; i++)
         (void) buf_printf(&where, "%s%s", i == 0 ? "" : ":", work->folders[i].path);
-    (void) err_set(err, ENOENT, "derive.command-missing", "cannot find the command '%s' in %s", name,
-                   where.bytes);
+    (void) err_set(err, ENOENT, "derive.command-missing", "cannot find the command '%s' in %s",
+                   name, where.bytes);
     if (passed != NULL)
         return err_hint(err, "PATH entries in the pen are not searched; run '%s/%s'", passed, name);
-    return err_hint(err, "give its path, or put its folder on PATH; a program in the pen needs a path "
-                         "such as './%s'",
+    return err_hint(err,
+                    "give its path, or put its folder on PATH; a program in the pen needs a path "
+                    "such as './%s'",
                     name);
 }
 
@@ -100,8 +101,8 @@ static int look_on_path(const struct derivation *work, const char *name, struct 
 static int look_at_path(const struct derivation *work, const char *path, struct found *found,
                         struct err *err)
 {
-    int r = derive_resolve(path, work->start, work->start_typed, &found->physical, &found->typed,
-                           err);
+    int r =
+        derive_resolve(path, work->start, work->start_typed, &found->physical, &found->typed, err);
 
     if (r == -ENOMEM)
         return r;
@@ -116,7 +117,8 @@ static int look_at_path(const struct derivation *work, const char *path, struct 
     return r < 0 ? not_executable(path, err) : 0;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------------
+ */
 
 static int link_is_in_pen(void *context, const char *link, const char *target)
 {
@@ -238,8 +240,8 @@ int derive_command_find(struct derivation *work, struct err *err)
     return 0;
 }
 
-/* The name it was found by is executed where it leads to the same file inside: some programs look at
- * what they were called. */
+/* The name it was found by is executed where it leads to the same file inside: some programs look
+ * at what they were called. */
 int derive_command_set(const struct derivation *work, struct err *err)
 {
     struct policy_command command = work->command;

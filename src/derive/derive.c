@@ -1,8 +1,7 @@
 /* One policy, from start to end. Each step has its file; the order matters and is here. */
-#include "derive/derive_priv.h"
-
 #include "base/path.h"
 #include "base/str.h"
+#include "derive/derive_priv.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -16,7 +15,8 @@ const struct derive_machine derive_this_machine = {
     .admin_file = "/etc/wattle/config.json",
 };
 
-/* ---- what every step uses --------------------------------------------------------------------------- */
+/* ---- what every step uses
+ * --------------------------------------------------------------------------- */
 
 int derive_note(const struct derivation *work, struct err *err, const char *format, ...)
 {
@@ -83,7 +83,8 @@ bool derive_shown(const struct derivation *work, const char *path)
     return policy_resolve(work->policy, path, NULL) != POLICY_HIDE;
 }
 
-/* ---- steps without a file of their own --------------------------------------------------------------- */
+/* ---- steps without a file of their own
+ * --------------------------------------------------------------- */
 
 /* The owner was found without a pen, perhaps: none of its places may lie in one (L5). */
 static int check_locations(struct derivation *work, struct err *err)
@@ -103,8 +104,8 @@ static int check_locations(struct derivation *work, struct err *err)
 
 static int set_cwd(struct derivation *work, struct err *err)
 {
-    bool leads = str_equal(work->start, work->start_typed) ||
-                 derive_links_lead(work, work->start_typed);
+    bool leads =
+        str_equal(work->start, work->start_typed) || derive_links_lead(work, work->start_typed);
 
     return policy_set_cwd(work->policy, leads ? work->start_typed : work->start, err);
 }
@@ -196,7 +197,8 @@ int derive_policy_on(const struct derive_machine *machine, const struct derive_o
                      const struct derive_request *request, struct policy **ret_policy,
                      struct err *err)
 {
-    AUTO(derivation_free) struct derivation work = {
+    AUTO(derivation_free)
+    struct derivation work = {
         .machine = machine,
         .owner = owner,
         .request = request,

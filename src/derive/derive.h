@@ -12,15 +12,16 @@
 struct derive_owner {
     uid_t uid;
     gid_t gid;
-    char *login;       /* from /etc/passwd, else $USER/$LOGNAME, else "uid<N>" */
-    char *group;       /* name of gid, else "gid<N>" */
+    char *login; /* from /etc/passwd, else $USER/$LOGNAME, else "uid<N>" */
+    char *group; /* name of gid, else "gid<N>" */
     char *gecos;
-    char *home;        /* physical; from $HOME when it is absolute and the caller's, else passwd */
+    char *home;         /* physical; from $HOME when it is absolute and the caller's, else passwd */
     char *account_home; /* physical home of /etc/passwd, which no environment can change; or NULL */
-    char *config_dir;  /* $XDG_CONFIG_HOME/wattle, default ~/.config/wattle; physical as far as it exists */
-    char *state_dir;   /* $XDG_STATE_HOME/wattle */
-    char *cache_dir;   /* $XDG_CACHE_HOME/wattle */
-    char *runtime_dir; /* $XDG_RUNTIME_DIR/wattle, or NULL */
+    char *config_dir;   /* $XDG_CONFIG_HOME/wattle, default ~/.config/wattle; physical as far as it
+                           exists */
+    char *state_dir;    /* $XDG_STATE_HOME/wattle */
+    char *cache_dir;    /* $XDG_CACHE_HOME/wattle */
+    char *runtime_dir;  /* $XDG_RUNTIME_DIR/wattle, or NULL */
 };
 
 /* Errors (L5): relative XDG values; a location physically inside `forbidden_tops` (the pen and the
@@ -37,8 +38,8 @@ struct derive_flag_path {
 };
 
 struct derive_request {
-    const char *pen;         /* as typed; NULL: the current folder */
-    const char *chdir;       /* -C, as typed, relative to the caller's cwd; NULL: see architecture */
+    const char *pen;   /* as typed; NULL: the current folder */
+    const char *chdir; /* -C, as typed, relative to the caller's cwd; NULL: see architecture */
     const char *const *argv; /* argv[0] is looked up; NULL: no command (policy show) */
     const struct derive_flag_path *paths;
     size_t path_count;

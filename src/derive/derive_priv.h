@@ -50,19 +50,20 @@ struct derivation {
     char *pen_typed;   /* as the caller names it; may run through symlinks */
     char *start;       /* where the command starts, physical */
     char *start_typed; /* the same as the caller names it */
-    char *tree;        /* outermost git work tree around the pen that is not the owner's home; or NULL */
+    char *tree; /* outermost git work tree around the pen that is not the owner's home; or NULL */
 
-    struct derive_list homes;   /* the owner's first, then those of /etc/passwd */
-    struct derive_list secrets; /* credential places of the owner that are symlinks: where they lead */
-    struct derive_list named;   /* credential places the owner opened by their exact name */
-    struct derive_list typed;   /* paths that must work inside as they were typed */
-    struct derive_list passed;  /* PATH entries in the pen or work tree, which are not searched */
+    struct derive_list homes; /* the owner's first, then those of /etc/passwd */
+    struct derive_list
+        secrets; /* credential places of the owner that are symlinks: where they lead */
+    struct derive_list named;  /* credential places the owner opened by their exact name */
+    struct derive_list typed;  /* paths that must work inside as they were typed */
+    struct derive_list passed; /* PATH entries in the pen or work tree, which are not searched */
 
     struct derive_folder *folders;
     size_t folder_count;
 
     struct policy_command command; /* owns path and found; path NULL: none */
-    bool layouts_found[96]; /* by row of the table in toolchain.c */
+    bool layouts_found[96];        /* by row of the table in toolchain.c */
 
     struct settings **settings; /* the owner's files, the one read last wins */
     size_t settings_count;
@@ -100,23 +101,24 @@ int derive_place_add(const struct derivation *work, enum policy_place_kind kind,
 /* Whether a rule shows `path` (of the host) inside. */
 bool derive_shown(const struct derivation *work, const char *path);
 
-/* ---- resolve.c: typed paths and symlinks ------------------------------------------------------ */
+/* ---- resolve.c: typed paths and symlinks ------------------------------------------------------
+ */
 
 /* Fills cwd and cwd_typed. A deleted folder is no error here. */
 int derive_cwd_find(struct derivation *work, struct err *err) MUST_CHECK;
 
 /* The physical path of `typed`, which exists, against a folder that has two names; and a clean one
  * as typed (the physical one when `typed` has ".." parts, which mean the physical parent). */
-int derive_resolve(const char *typed, const char *base, const char *base_typed,
-                   char **ret_physical, char **ret_typed, struct err *err) MUST_CHECK;
+int derive_resolve(const char *typed, const char *base, const char *base_typed, char **ret_physical,
+                   char **ret_typed, struct err *err) MUST_CHECK;
 
 /* The physical path of the nearest part of clean `path` that exists, with the rest appended;
  * `ret_seen` is of that nearest part. EINVAL derive.dangling for a symlink that leads nowhere. */
 int derive_resolve_missing(const char *path, char **ret_physical, bool *ret_exists,
                            struct stat *ret_seen, struct err *err) MUST_CHECK;
 
-/* Opens `path` without its content and returns a descriptor, with its physical path: one system call
- * when it is plain. -ENOENT and the like without an error text. */
+/* Opens `path` without its content and returns a descriptor, with its physical path: one system
+ * call when it is plain. -ENOENT and the like without an error text. */
 int derive_open_physical(int dir_fd, const char *top, const char *path, char **ret_physical);
 
 /* The symlinks of every typed path become places, where no rule shows them. */
@@ -124,7 +126,8 @@ int derive_links_place(struct derivation *work, struct err *err) MUST_CHECK;
 /* Whether `typed` will lead to the same folder inside. After derive_links_place. */
 bool derive_links_lead(const struct derivation *work, const char *typed);
 
-/* ---- judge.c: what kind of place a path is ------------------------------------------------------ */
+/* ---- judge.c: what kind of place a path is ------------------------------------------------------
+ */
 
 enum derive_fact {
     DERIVE_ROOT = 1u << 0,             /* "/" */
@@ -142,8 +145,9 @@ enum derive_fact {
     DERIVE_IN_TREE = 1u << 12, /* in the work tree around the pen */
 };
 #define DERIVE_UNFIT                                                                               \
-    (DERIVE_ROOT | DERIVE_KERNEL | DERIVE_INSIDE | DERIVE_BROAD | DERIVE_HOME | DERIVE_HOLDS_HOME |  \
-     DERIVE_CREDENTIAL | DERIVE_HOLDS_CREDENTIAL | DERIVE_OWN | DERIVE_HOLDS_OWN)
+    (DERIVE_ROOT | DERIVE_KERNEL | DERIVE_INSIDE | DERIVE_BROAD | DERIVE_HOME |                    \
+     DERIVE_HOLDS_HOME | DERIVE_CREDENTIAL | DERIVE_HOLDS_CREDENTIAL | DERIVE_OWN |                \
+     DERIVE_HOLDS_OWN)
 
 struct derive_verdict {
     unsigned facts;     /* enum derive_fact */
@@ -154,7 +158,8 @@ struct derive_verdict derive_judge(const struct derivation *work, const char *pa
 /* "is your home folder", "holds the credential place" ... for the gravest fact, or NULL. */
 const char *derive_verdict_text(unsigned facts);
 
-/* ---- secrets.c ----------------------------------------------------------------------------------- */
+/* ---- secrets.c
+ * ----------------------------------------------------------------------------------- */
 
 /* Fills homes and secrets. */
 int derive_judge_prepare(struct derivation *work, struct err *err) MUST_CHECK;
@@ -164,18 +169,20 @@ int derive_cover(struct derivation *work, struct err *err) MUST_CHECK;
 /* Files and folders of the machine that only root has business with. */
 const char *const *derive_system_secrets(size_t *ret_count);
 
-/* ---- location.c: may this file or folder say what wattle does (L5)? ----------------------------- */
+/* ---- location.c: may this file or folder say what wattle does (L5)? -----------------------------
+ */
 
 int derive_location_outside(const char *path, const char *what, const char *const *tops,
                             struct err *err) MUST_CHECK;
-/* Ownership and mode of one location, and that no folder above it (up to `stop`, itself trusted) can
- * be changed by others. */
+/* Ownership and mode of one location, and that no folder above it (up to `stop`, itself trusted)
+ * can be changed by others. */
 int derive_location_judge(const struct derive_owner *owner, const char *path,
                           const struct stat *seen, const char *what, struct err *err) MUST_CHECK;
 int derive_location_above(const char *path, const char *stop, const char *what,
                           struct err *err) MUST_CHECK;
 
-/* ---- files.c: the owner's and the administrator's settings --------------------------------------- */
+/* ---- files.c: the owner's and the administrator's settings
+ * --------------------------------------- */
 
 int derive_files_read(struct derivation *work, struct err *err) MUST_CHECK;
 /* Limits, requirements, caches. */
@@ -183,7 +190,7 @@ int derive_files_apply(const struct derivation *work, struct err *err) MUST_CHEC
 
 /* ---- the steps ------------------------------------------------------------------------------- */
 
-int derive_pen_find(struct derivation *work, struct err *err) MUST_CHECK;  /* pen, tree */
+int derive_pen_find(struct derivation *work, struct err *err) MUST_CHECK;        /* pen, tree */
 int derive_pen_check(const struct derivation *work, struct err *err) MUST_CHECK; /* C7 */
 int derive_pen_start(struct derivation *work, struct err *err) MUST_CHECK; /* start; after rules */
 int derive_roots_add(const struct derivation *work, struct err *err) MUST_CHECK;
@@ -205,14 +212,16 @@ int derive_gitconfig_add(const struct derivation *work, struct err *err) MUST_CH
 int derive_folder_add(struct derivation *work, const char *path, bool inside,
                       struct err *err) MUST_CHECK;
 
-/* ---- toolchain.c -------------------------------------------------------------------------------- */
+/* ---- toolchain.c --------------------------------------------------------------------------------
+ */
 
 /* Opens the known layout in which the PATH entry `path` (physical) lies. Returns 1 when it did. */
 int derive_toolchain_open(struct derivation *work, const char *path, struct err *err) MUST_CHECK;
 /* Adds the bin folders of the toolchains found to the folders searched. */
 int derive_toolchain_folders(struct derivation *work, struct err *err) MUST_CHECK;
 
-/* ---- gitconfig.c -------------------------------------------------------------------------------- */
+/* ---- gitconfig.c --------------------------------------------------------------------------------
+ */
 
 #define DERIVE_GITCONFIG_LIMIT_BYTES (64u << 10)
 struct derive_gitconfig; /* the allowed keys and their values */

@@ -1,8 +1,7 @@
 /* A clean environment: these variables, the owner's own words (-e, config.json), and no other. */
-#include "derive/derive_priv.h"
-
 #include "base/path.h"
 #include "base/str.h"
+#include "derive/derive_priv.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -20,7 +19,7 @@ static const struct {
     {"XDG_CONFIG_HOME", POLICY_INSIDE_HOME "/.config"},
     {"XDG_DATA_HOME", POLICY_INSIDE_HOME "/.local/share"},
     {"XDG_STATE_HOME", POLICY_INSIDE_HOME "/.local/state"},
-    {"XDG_RUNTIME_DIR", POLICY_INSIDE_HOME "/.run"},
+    {"XDG_RUNTIME_DIR", POLICY_INSIDE_TMP}, /* 0700 and the user's, as it must be */
     {"XDG_CACHE_HOME", CACHE},
     {"TMPDIR", POLICY_INSIDE_TMP},
     {"TMP", POLICY_INSIDE_TMP},
@@ -111,18 +110,26 @@ static int set_when_shown(const struct derivation *work, const char *name, struc
     return set(work, name, value, err);
 }
 
-/* ---- the owner's own words ---------------------------------------------------------------------- */
+/* ---- the owner's own words ----------------------------------------------------------------------
+ */
 
 /* Names by which a loader, an interpreter or git runs what a variable says. */
 static bool is_injection(const char *name)
 {
     static const char *const prefixes[] = {"LD_", "DYLD_", "GIT_CONFIG_", "BASH_FUNC_"};
     static const char *const names[] = {
-        "BASH_ENV",          "ENV",           "GCONV_PATH",   "GIT_ASKPASS",    "GIT_EDITOR",
-        "GIT_EXEC_PATH",     "GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_SSH",       "GIT_SSH_COMMAND",
-        "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "NODE_OPTIONS", "NODE_PATH",
-        "PERL5LIB",          "PERL5OPT",      "PROMPT_COMMAND", "PYTHONHOME",   "PYTHONPATH",
-        "PYTHONSTARTUP",     "RUBYLIB",       "RUBYOPT",      "ZDOTDIR",
+        "BASH_ENV",          "ENV",
+        "GCONV_PATH",        "GIT_ASKPASS",
+        "GIT_EDITOR",        "GIT_EXEC_PATH",
+        "GIT_EXTERNAL_DIFF", "GIT_PAGER",
+        "GIT_SSH",           "GIT_SSH_COMMAND",
+        "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
+        "JDK_JAVA_OPTIONS",  "NODE_OPTIONS",
+        "NODE_PATH",         "PERL5LIB",
+        "PERL5OPT",          "PROMPT_COMMAND",
+        "PYTHONHOME",        "PYTHONPATH",
+        "PYTHONSTARTUP",     "RUBYLIB",
+        "RUBYOPT",           "ZDOTDIR",
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
@@ -186,7 +193,8 @@ static int set_words(const struct derivation *work, struct err *err)
     return r;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------ */
+/* ---- all of it
+ * ------------------------------------------------------------------------------------ */
 
 int derive_environment_set(const struct derivation *work, struct err *err)
 {

@@ -1,9 +1,8 @@
 /* The parts of /etc that programs need, and no other: a table, matched with one listing of /etc.
  * What names people or this machine is made for the run. */
-#include "derive/derive_priv.h"
-
 #include "base/path.h"
 #include "base/str.h"
+#include "derive/derive_priv.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -88,7 +87,8 @@ const char *const *derive_etc_entries(size_t *ret_count)
     return entries;
 }
 
-/* ---- one entry -------------------------------------------------------------------------------- */
+/* ---- one entry --------------------------------------------------------------------------------
+ */
 
 static int add_read(const struct derivation *work, const char *path, struct err *err)
 {
@@ -129,8 +129,8 @@ static int add_link(const struct derivation *work, int etc_fd, const char *name,
 }
 
 /* `type` is that of readdir. Links are noted: what they lead to is looked at when all is known. */
-static int add_entry(const struct derivation *work, int etc_fd, const char *name, unsigned char type,
-                     struct derive_list *links, struct err *err)
+static int add_entry(const struct derivation *work, int etc_fd, const char *name,
+                     unsigned char type, struct derive_list *links, struct err *err)
 {
     AUTO_FREE char *path = path_join(ETC, name);
     struct stat seen = {0};
@@ -148,7 +148,8 @@ static int add_entry(const struct derivation *work, int etc_fd, const char *name
     return S_ISREG(mode) || S_ISDIR(mode) ? add_read(work, path, err) : 0;
 }
 
-/* ---- the listing ---------------------------------------------------------------------------------- */
+/* ---- the listing
+ * ---------------------------------------------------------------------------------- */
 
 static int compare_first_part(const void *key, const void *item)
 {
@@ -224,7 +225,8 @@ int derive_etc_add(const struct derivation *work, struct err *err)
     return r;
 }
 
-/* ---- made for the run --------------------------------------------------------------------------- */
+/* ---- made for the run ---------------------------------------------------------------------------
+ */
 
 static int add_file(const struct derivation *work, const char *path, const char *content,
                     struct err *err)

@@ -1,10 +1,9 @@
 /* The owner's settings: config.json, then every -p file; and the administrator's, which only
  * tighten. Each is opened once, judged by its descriptor, and read from it. */
-#include "derive/derive_priv.h"
-
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "derive/derive_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +12,8 @@
 
 #define SETTINGS_LIMIT_BYTES (1u << 20)
 
-/* ---- one file ----------------------------------------------------------------------------------- */
+/* ---- one file -----------------------------------------------------------------------------------
+ */
 
 /* Follows symlinks and tells where the file is. */
 static int open_file(const char *path, char **ret_physical)
@@ -78,13 +78,14 @@ static int read_settings(const struct derivation *work, const char *path, const 
         return r;
     r = fd_read_all(fd, &buf);
     if (r < 0)
-        return r == -ENOMEM
-                   ? err_memory(err)
-                   : err_set(err, -r, "derive.settings", "cannot read the settings file '%s'", path);
+        return r == -ENOMEM ? err_memory(err)
+                            : err_set(err, -r, "derive.settings",
+                                      "cannot read the settings file '%s'", path);
     return settings_parse(buf.bytes, buf.size, name, work->owner->home, source, ret_settings, err);
 }
 
-/* ---- all of them ---------------------------------------------------------------------------------- */
+/* ---- all of them
+ * ---------------------------------------------------------------------------------- */
 
 static int add_settings(struct derivation *work, const char *path, const char *name,
                         struct err *err)
@@ -136,19 +137,20 @@ int derive_files_read(struct derivation *work, struct err *err)
     AUTO_FREE char *config = path_join(work->owner->config_dir, "config.json");
     const char *const *files = work->request->policy_files;
     struct stat seen;
-    int r = config == NULL ? err_memory(err)
-                           : add_settings_if_there(work, config, "config.json", err);
+    int r =
+        config == NULL ? err_memory(err) : add_settings_if_there(work, config, "config.json", err);
 
     for (size_t i = 0; r == 0 && files != NULL && files[i] != NULL; i++)
         r = add_flag_file(work, files[i], err);
-    if (r == 0 && (lstat(work->machine->admin_file, &seen) == 0 ||
-                   (errno != ENOENT && errno != ENOTDIR)))
-        r = read_settings(work, work->machine->admin_file, work->machine->admin_file, SETTINGS_ADMIN,
-                          &work->admin, err);
+    if (r == 0 &&
+        (lstat(work->machine->admin_file, &seen) == 0 || (errno != ENOENT && errno != ENOTDIR)))
+        r = read_settings(work, work->machine->admin_file, work->machine->admin_file,
+                          SETTINGS_ADMIN, &work->admin, err);
     return r;
 }
 
-/* ---- limits ------------------------------------------------------------------------------------- */
+/* ---- limits -------------------------------------------------------------------------------------
+ */
 
 static uint64_t given(uint64_t earlier, uint64_t later)
 {

@@ -4,11 +4,10 @@
  * in the owner's file, whatever it holds, can say more than the table lets it. Inclusions are not
  * followed. The parser knows the plain part of git's syntax; a line it does not understand, and a
  * line that goes on in the next, is passed over. */
-#include "derive/derive_priv.h"
-
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "derive/derive_priv.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -109,7 +108,8 @@ void derive_gitconfig_freep(struct derive_gitconfig **config)
     free(gone);
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------
+ */
 
 struct line {
     const char *at;
@@ -225,8 +225,9 @@ static int store(struct derive_gitconfig *config, size_t index, const char *valu
     char *copy = NULL;
 
     if (keys[index].kind == VALUE_FOLDER)
-        return config->folders.count >= FOLDERS_MAX ? 0
-                                                    : derive_list_add(&config->folders, value, NULL);
+        return config->folders.count >= FOLDERS_MAX
+                   ? 0
+                   : derive_list_add(&config->folders, value, NULL);
     copy = strdup(value);
     if (copy == NULL)
         return -ENOMEM;
@@ -301,7 +302,8 @@ int derive_gitconfig_read(struct derive_gitconfig *config, const char *text, siz
     return r;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------
+ */
 
 static void print_setting(struct buf *buf, const char *name, const char *value)
 {
@@ -339,7 +341,8 @@ int derive_gitconfig_print(const struct derive_gitconfig *config, struct buf *bu
     return buf->failed;
 }
 
-/* ---- the owner's files ------------------------------------------------------------------------------ */
+/* ---- the owner's files
+ * ------------------------------------------------------------------------------ */
 
 /* Follows symlinks: a file generated elsewhere is the owner's word as well. */
 static int read_file(struct derive_gitconfig *config, const char *path)

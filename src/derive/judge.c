@@ -1,9 +1,8 @@
 /* What kind of place a physical path is. By text alone: every list it compares with was made
  * physical before (derive_judge_prepare). */
-#include "derive/derive_priv.h"
-
 #include "base/path.h"
 #include "base/str.h"
+#include "derive/derive_priv.h"
 #include "policy/credentials.h"
 
 #include <stdio.h>
@@ -11,22 +10,54 @@
 
 /* Roots of many things: no project, and no toolchain. */
 static const char *const broad_roots[] = {
-    "/bin",         "/boot",      "/etc",      "/gnu",         "/gnu/store",     "/home",
-    "/lib",         "/lib32",     "/lib64",    "/libx32",      "/lost+found",    "/media",
-    "/mnt",         "/nix",       "/nix/store", "/nix/var",    "/opt",           "/root",
-    "/run",         "/run/user",  "/sbin",     "/snap",        "/srv",           "/tmp",
-    "/usr",         "/usr/bin",   "/usr/lib",  "/usr/lib32",   "/usr/lib64",     "/usr/libexec",
-    "/usr/local",   "/usr/local/bin", "/usr/local/lib", "/usr/local/share", "/usr/local/src",
-    "/usr/sbin",    "/usr/share", "/usr/src",  "/var",         "/var/cache",     "/var/lib",
-    "/var/lock",    "/var/log",   "/var/mail", "/var/opt",     "/var/run",       "/var/spool",
-    "/var/tmp",     "/var/www",
+    "/bin",           "/boot",
+    "/etc",           "/gnu",
+    "/gnu/store",     "/home",
+    "/lib",           "/lib32",
+    "/lib64",         "/libx32",
+    "/lost+found",    "/media",
+    "/mnt",           "/nix",
+    "/nix/store",     "/nix/var",
+    "/opt",           "/root",
+    "/run",           "/run/user",
+    "/sbin",          "/snap",
+    "/srv",           "/tmp",
+    "/usr",           "/usr/bin",
+    "/usr/lib",       "/usr/lib32",
+    "/usr/lib64",     "/usr/libexec",
+    "/usr/local",     "/usr/local/bin",
+    "/usr/local/lib", "/usr/local/share",
+    "/usr/local/src", "/usr/sbin",
+    "/usr/share",     "/usr/src",
+    "/var",           "/var/cache",
+    "/var/lib",       "/var/lock",
+    "/var/log",       "/var/mail",
+    "/var/opt",       "/var/run",
+    "/var/spool",     "/var/tmp",
+    "/var/www",
 };
 
 /* The system's own files, at any depth: fine to read, never a pen or writable. */
 static const char *const system_tops[] = {
-    "/bin",     "/boot",      "/etc",       "/lib",       "/lib32",       "/lib64",   "/libx32",
-    "/sbin",    "/usr/bin",   "/usr/lib",   "/usr/lib32", "/usr/lib64",   "/usr/libexec",
-    "/usr/sbin", "/nix/store", "/gnu/store", "/var/lib/dpkg", "/var/lib/rpm", "/var/lib/wattle",
+    "/bin",
+    "/boot",
+    "/etc",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/sbin",
+    "/usr/bin",
+    "/usr/lib",
+    "/usr/lib32",
+    "/usr/lib64",
+    "/usr/libexec",
+    "/usr/sbin",
+    "/nix/store",
+    "/gnu/store",
+    "/var/lib/dpkg",
+    "/var/lib/rpm",
+    "/var/lib/wattle",
 };
 
 static const char *const kernel_tops[] = {"/dev", "/proc", "/sys"};
@@ -170,8 +201,7 @@ struct derive_verdict derive_judge(const struct derivation *work, const char *pa
         compare_with(&verdict, path, work->secrets.items[i], DERIVE_CREDENTIAL,
                      DERIVE_HOLDS_CREDENTIAL);
     for (size_t i = 0; i < ARRAY_SIZE(system_secrets); i++)
-        compare_with(&verdict, path, system_secrets[i], DERIVE_CREDENTIAL,
-                     DERIVE_HOLDS_CREDENTIAL);
+        compare_with(&verdict, path, system_secrets[i], DERIVE_CREDENTIAL, DERIVE_HOLDS_CREDENTIAL);
     if (work->pen != NULL && path_is_below(path, work->pen))
         verdict.facts |= DERIVE_IN_PEN;
     if (work->tree != NULL && path_is_below(path, work->tree))

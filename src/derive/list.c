@@ -1,6 +1,5 @@
-#include "derive/derive_priv.h"
-
 #include "base/str.h"
+#include "derive/derive_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,9 +1,8 @@
 /* May a file or folder say what wattle does? It must be the caller's, unchangeable by others, and
  * outside of the pen and the work tree (L5). */
-#include "derive/derive_priv.h"
-
 #include "base/path.h"
 #include "base/str.h"
+#include "derive/derive_priv.h"
 
 #include <errno.h>
 #include <string.h>
@@ -47,15 +46,17 @@ int derive_location_judge(const struct derive_owner *owner, const char *path,
     if (is_from_store(path, seen))
         return 0;
     if (seen->st_uid != owner->uid) {
-        (void) err_set(err, EINVAL, "derive.location", "%s '%s' is not yours: it belongs to uid %lu",
-                       what, path, (unsigned long) seen->st_uid);
-        return err_hint(err, "wattle takes its orders from %s alone; chown it, or set the XDG_*_HOME "
-                             "variables to folders of yours",
+        (void) err_set(err, EINVAL, "derive.location",
+                       "%s '%s' is not yours: it belongs to uid %lu", what, path,
+                       (unsigned long) seen->st_uid);
+        return err_hint(err,
+                        "wattle takes its orders from %s alone; chown it, or set the XDG_*_HOME "
+                        "variables to folders of yours",
                         owner->login);
     }
     if (others_may_write(owner, seen)) {
-        (void) err_set(err, EINVAL, "derive.location", "%s '%s' can be changed by other users", what,
-                       path);
+        (void) err_set(err, EINVAL, "derive.location", "%s '%s' can be changed by other users",
+                       what, path);
         return err_hint(err, "chmod go-w '%s'", path);
     }
     return 0;
@@ -90,8 +91,8 @@ int derive_location_above(const char *path, const char *stop, const char *what, 
         if ((seen.st_mode & (S_IWOTH | S_ISVTX)) != S_IWOTH)
             continue;
         (void) err_set(err, EINVAL, "derive.location",
-                       "%s '%s' can be replaced by other users: '%s' is writable by everybody", what,
-                       path, above);
+                       "%s '%s' can be replaced by other users: '%s' is writable by everybody",
+                       what, path, above);
         return err_hint(err, "chmod o-w '%s'", above);
     }
     return 0;

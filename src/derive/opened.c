@@ -1,9 +1,8 @@
-/* What the owner opens, hides and holds: flags, config.json and -p files, /etc/wattle. All that opens
- * comes first, so that what hides can be judged against it. */
-#include "derive/derive_priv.h"
-
+/* What the owner opens, hides and holds: flags, config.json and -p files, /etc/wattle. All that
+ * opens comes first, so that what hides can be judged against it. */
 #include "base/path.h"
 #include "base/str.h"
+#include "derive/derive_priv.h"
 #include "policy/credentials.h"
 
 #include <errno.h>
@@ -35,7 +34,8 @@ static void whereabouts_free(struct whereabouts *where)
     free(where->typed);
 }
 
-/* ---- refusals ----------------------------------------------------------------------------------- */
+/* ---- refusals -----------------------------------------------------------------------------------
+ */
 
 static const struct refusal {
     unsigned fact;
@@ -48,7 +48,8 @@ static const struct refusal {
     {DERIVE_INSIDE, true, true, true, "derive.path-system", "leave it out"},
     {DERIVE_HOME, false, true, false, "derive.path-home", "name the folders in it that are meant"},
     {DERIVE_HOLDS_HOME, false, true, false, "derive.path-home", "name the folders that are meant"},
-    {DERIVE_BROAD, false, true, false, "derive.path-broad", "name the folders in it that are meant"},
+    {DERIVE_BROAD, false, true, false, "derive.path-broad",
+     "name the folders in it that are meant"},
     {DERIVE_OWN, true, true, false, "derive.path-own", "no run may reach wattle's own files"},
     {DERIVE_HOLDS_OWN, false, true, false, "derive.path-own",
      "name the folders in it that are meant; a run that writes here could pose as wattle"},
@@ -92,7 +93,8 @@ static int refuse_tmp(const struct opened *opened, const struct whereabouts *whe
     return err_hint(err, "name the files or folders in it that are meant");
 }
 
-static int refuse_kind(const struct opened *opened, const struct whereabouts *where, struct err *err)
+static int refuse_kind(const struct opened *opened, const struct whereabouts *where,
+                       struct err *err)
 {
     mode_t mode = where->seen.st_mode;
 
@@ -105,7 +107,8 @@ static int refuse_kind(const struct opened *opened, const struct whereabouts *wh
     return err_hint(err, "devices and pipes of the host stay outside");
 }
 
-/* ---- credentials ---------------------------------------------------------------------------------- */
+/* ---- credentials
+ * ---------------------------------------------------------------------------------- */
 
 /* Whether the owner wrote the place's own name, not that of something that leads there. */
 static bool is_named_exactly(const struct derivation *work, const struct whereabouts *where)
@@ -132,7 +135,8 @@ static int check_credentials(struct derivation *work, const struct opened *opene
     return err_hint(err, "a place for credentials is opened only by its own name");
 }
 
-/* ---- one path ------------------------------------------------------------------------------------ */
+/* ---- one path
+ * ------------------------------------------------------------------------------------ */
 
 static int find_missing(const struct derivation *work, const struct opened *opened,
                         struct whereabouts *where, struct err *err)
@@ -184,7 +188,8 @@ static int add_rule(const struct derivation *work, const struct opened *opened,
         .why = opened->label,
         .optional = opened->access == POLICY_HIDE || opened->hold || !opened->must_exist,
         .hold = opened->hold,
-        .seen = where->exists && opened->access != POLICY_HIDE && !opened->hold ? &where->seen : NULL,
+        .seen =
+            where->exists && opened->access != POLICY_HIDE && !opened->hold ? &where->seen : NULL,
     };
 
     return derive_rule_add(work, &rule, err);
@@ -212,10 +217,11 @@ static int open_one(struct derivation *work, const struct opened *opened, struct
     if (r == 0)
         r = add_rule(work, opened, &where, err);
     if (r == 0 && opened->access == POLICY_WRITE && S_ISREG(where.seen.st_mode))
-        r = derive_note(work, err,
-                        "%s: '%s' is one file: programs that replace it by a new one will fail; open "
-                        "its folder if they must",
-                        opened->label, where.physical);
+        r = derive_note(
+            work, err,
+            "%s: '%s' is one file: programs that replace it by a new one will fail; open "
+            "its folder if they must",
+            opened->label, where.physical);
     if (r == 0 && !str_equal(where.typed, where.physical))
         r = derive_list_add(&work->typed, where.typed, err);
     return r;
@@ -261,7 +267,8 @@ static int close_one(struct derivation *work, const struct opened *opened, struc
     return add_rule(work, opened, &where, err);
 }
 
-/* ---- all of them ---------------------------------------------------------------------------------- */
+/* ---- all of them
+ * ---------------------------------------------------------------------------------- */
 
 typedef int each_opened(struct derivation *work, const struct opened *opened, struct err *err);
 
@@ -329,14 +336,16 @@ int derive_opened_add(struct derivation *work, struct err *err)
     return r < 0 ? r : each_path(work, false, close_one, err);
 }
 
-/* ---- sockets -------------------------------------------------------------------------------------- */
+/* ---- sockets
+ * -------------------------------------------------------------------------------------- */
 
 /* Who can talk to one of these can do nearly everything. */
 static bool is_powerful(const char *path)
 {
-    static const char *const names[] = {"docker.sock",      "podman.sock", "containerd.sock",
-                                        "crio.sock",        "buildkitd.sock", "libvirt-sock",
-                                        "system_bus_socket", "bus",        "private"};
+    static const char *const names[] = {
+        "docker.sock",    "podman.sock",  "containerd.sock",   "crio.sock",
+        "buildkitd.sock", "libvirt-sock", "system_bus_socket", "bus",
+        "private"};
 
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
         if (str_equal(path_base(path), names[i]))

@@ -1,9 +1,8 @@
 /* Who runs wattle, and where its own things are. */
-#include "derive/derive_priv.h"
-
 #include "base/passwd.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "derive/derive_priv.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -31,7 +30,8 @@ void derive_owner_freep(struct derive_owner **owner)
     free(gone);
 }
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ------------------------------------------------------------------------------------
+ */
 
 /* It is written into /etc/passwd inside, and tools compare it. */
 static bool is_login(const char *name)
@@ -67,7 +67,8 @@ static char *group_name(const char *group_file, gid_t gid)
     return asprintf(&text, "gid%lu", (unsigned long) gid) < 0 ? NULL : text;
 }
 
-/* ---- home ------------------------------------------------------------------------------------- */
+/* ---- home -------------------------------------------------------------------------------------
+ */
 
 /* The physical path of a folder; NULL when it is none, or not of `uid` (which may be NULL). */
 static char *folder_of(const char *path, const uid_t *uid)
@@ -120,7 +121,8 @@ static int find_person(const struct derive_machine *machine, struct derive_owner
     return find_home(owner, known ? entry.home : NULL, err);
 }
 
-/* ---- wattle's own folders ------------------------------------------------------------------------ */
+/* ---- wattle's own folders
+ * ------------------------------------------------------------------------ */
 
 struct own_folder {
     const char *variable;
@@ -153,8 +155,15 @@ static int own_text(const struct own_folder *folder, const char *home, char **re
     return *ret_path == NULL ? err_memory(err) : 0;
 }
 
-/* Tops that hold the account's own home are no reason: deriving refuses them as pens, in better
- * words, and a home that is a git work tree is the owner's. */
+static int refuse_home_as_top(const char *home, const char *top, struct err *err)
+{
+    (void) err_set(err, EINVAL, "derive.pen-home", "'%s' cannot be a pen: it %s", top,
+                   str_equal(home, top) ? "is a home folder" : "holds home folders");
+    return err_hint(err, "cd into a project, or name one with --pen DIR");
+}
+
+/* A top that holds the account's own home is no reason: as a pen it is refused in better words when
+ * deriving, and a home that is a git work tree is the owner's. */
 static int judge_outside(const struct derive_owner *owner, const char *path, const char *what,
                          const char *const *tops, struct err *err)
 {
@@ -162,8 +171,11 @@ static int judge_outside(const struct derive_owner *owner, const char *path, con
         const char *const one[] = {tops[i], NULL};
         int r = 0;
 
-        if (owner->account_home == NULL || !path_is_below(owner->account_home, tops[i]))
-            r = derive_location_outside(path, what, one, err);
+        if (owner->account_home != NULL && path_is_below(owner->account_home, tops[i]))
+            continue;
+        if (path_is_below(owner->home, tops[i]))
+            return refuse_home_as_top(owner->home, tops[i], err);
+        r = derive_location_outside(path, what, one, err);
         if (r < 0)
             return r;
     }

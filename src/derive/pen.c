@@ -1,8 +1,7 @@
 /* The pen: which folder it is, whether it can be one (C7), and where in it the command starts. */
-#include "derive/derive_priv.h"
-
 #include "base/path.h"
 #include "base/str.h"
+#include "derive/derive_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- which ------------------------------------------------------------------------------------ */
+/* ---- which ------------------------------------------------------------------------------------
+ */
 
 static int refuse_deleted(struct err *err)
 {
@@ -63,18 +63,19 @@ static int find_trees(struct derivation *work, struct err *err)
     }
     while (r == 0 && (slash = strrchr(folder, '/')) != NULL && slash != folder) {
         *slash = '\0';
-        if (!has_git(folder) || (work->owner->account_home != NULL &&
-                                 path_is_below(work->owner->account_home, folder)))
+        if (!has_git(folder) ||
+            (work->owner->account_home != NULL && path_is_below(work->owner->account_home, folder)))
             continue;
         free(work->tree);
         work->tree = strdup(folder);
         if (work->tree == NULL)
             return err_memory(err);
         if (!said)
-            r = derive_note(work, err,
-                            "the pen lies in the git work tree '%s', whose git folder is not part of "
-                            "it; git will not work inside unless you use --pen '%s'",
-                            folder, folder);
+            r = derive_note(
+                work, err,
+                "the pen lies in the git work tree '%s', whose git folder is not part of "
+                "it; git will not work inside unless you use --pen '%s'",
+                folder, folder);
         said = true;
     }
     return r;
@@ -96,7 +97,8 @@ int derive_pen_find(struct derivation *work, struct err *err)
     return r < 0 ? r : find_trees(work, err);
 }
 
-/* ---- whether it can be one (C7) ------------------------------------------------------------------- */
+/* ---- whether it can be one (C7)
+ * ------------------------------------------------------------------- */
 
 static const struct {
     unsigned fact;
@@ -135,8 +137,8 @@ static int check_folder(const char *pen, struct stat *ret_seen, struct err *err)
     if (stat(pen, ret_seen) < 0)
         return err_set(err, errno, "derive.pen-missing", "cannot look at the pen '%s'", pen);
     if (!S_ISDIR(ret_seen->st_mode)) {
-        (void) err_set(err, EINVAL, "derive.pen-not-folder", "'%s' cannot be a pen: it is no folder",
-                       pen);
+        (void) err_set(err, EINVAL, "derive.pen-not-folder",
+                       "'%s' cannot be a pen: it is no folder", pen);
         return err_hint(err, "name the folder it lies in with --pen DIR");
     }
     if (access(pen, R_OK | X_OK) < 0) {
@@ -169,7 +171,8 @@ int derive_pen_check(const struct derivation *work, struct err *err)
     return r < 0 ? r : derive_rule_add(work, &rule, err);
 }
 
-/* ---- where the command starts ----------------------------------------------------------------------- */
+/* ---- where the command starts
+ * ----------------------------------------------------------------------- */
 
 static int start_at(struct derivation *work, const char *physical, const char *typed,
                     struct err *err)

@@ -1,9 +1,8 @@
 /* Paths as people type them, the physical ones they stand for, and the symlinks in between: those
  * are made again inside, so that what was typed works there too. */
-#include "derive/derive_priv.h"
-
 #include "base/path.h"
 #include "base/str.h"
+#include "derive/derive_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +42,8 @@ int derive_cwd_find(struct derivation *work, struct err *err)
     return work->cwd_typed == NULL ? err_memory(err) : 0;
 }
 
-/* ---- typed to physical --------------------------------------------------------------------------- */
+/* ---- typed to physical
+ * --------------------------------------------------------------------------- */
 
 static bool has_parent_part(const char *path)
 {
@@ -118,8 +118,9 @@ static int refuse_dangling(const char *path, struct err *err)
 static int refuse_kernel(struct err *err)
 {
     (void) err_set(err, ENOSYS, "derive.no-openat2", "cannot look up paths safely: openat2");
-    return err_hint(err, "wattle needs Linux 5.6 or later, and cannot run inside another fence that "
-                         "withholds this call");
+    return err_hint(err,
+                    "wattle needs Linux 5.6 or later, and cannot run inside another fence that "
+                    "withholds this call");
 }
 
 int derive_resolve_missing(const char *path, char **ret_physical, bool *ret_exists,
@@ -155,7 +156,8 @@ int derive_resolve_missing(const char *path, char **ret_physical, bool *ret_exis
     return *ret_physical == NULL ? err_memory(err) : 0;
 }
 
-/* ---- symlinks made again inside --------------------------------------------------------------------- */
+/* ---- symlinks made again inside
+ * --------------------------------------------------------------------- */
 
 /* Names that the kernel or the fence makes there; nothing of ours can be put below them. */
 static bool is_foreign(const char *path)

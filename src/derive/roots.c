@@ -1,8 +1,7 @@
 /* The system's own programs and libraries, and what every run has for itself. */
-#include "derive/derive_priv.h"
-
 #include "base/path.h"
 #include "base/str.h"
+#include "derive/derive_priv.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -11,8 +10,7 @@
 #include <unistd.h>
 
 /* Symlinks into /usr where that is merged, else folders of their own. */
-static const char *const usr_links[] = {"/bin",   "/lib",   "/lib32", "/lib64",
-                                        "/libx32", "/sbin"};
+static const char *const usr_links[] = {"/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin"};
 /* Where whole systems keep their programs. */
 static const char *const stores[] = {"/gnu/store", "/nix/store"};
 
@@ -67,7 +65,8 @@ int derive_roots_add(const struct derivation *work, struct err *err)
     return r;
 }
 
-/* ---- the run's own ------------------------------------------------------------------------------ */
+/* ---- the run's own ------------------------------------------------------------------------------
+ */
 
 static int add_tmpfs(const struct derivation *work, const char *path, struct err *err)
 {
@@ -104,12 +103,6 @@ static int add_empty(const struct derivation *work, const char *path, struct err
 
 int derive_roots_places(const struct derivation *work, struct err *err)
 {
-    /* A parent before its children: the job makes them in this order in its home on disk. */
-    static const char *const home_folders[] = {
-        POLICY_INSIDE_HOME "/.config",      POLICY_INSIDE_HOME "/.local",
-        POLICY_INSIDE_HOME "/.local/share", POLICY_INSIDE_HOME "/.local/state",
-        POLICY_INSIDE_HOME "/.run",
-    };
     int r = add_tmpfs(work, "/tmp", err);
 
     if (r == 0)
@@ -121,10 +114,10 @@ int derive_roots_places(const struct derivation *work, struct err *err)
     if (r == 0)
         r = derive_place_add(work, POLICY_PLACE_DEV, "/dev", NULL, "the run's own devices", err);
     if (r == 0)
-        r = derive_place_add(work, POLICY_PLACE_PROC, "/proc", NULL, "the run's own processes", err);
+        r = derive_place_add(work, POLICY_PLACE_PROC, "/proc", NULL, "the run's own processes",
+                             err);
     if (r == 0)
-        r = derive_place_add(work, POLICY_PLACE_FOLDER, POLICY_INSIDE_TOP, NULL, "the run's own", err);
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(home_folders); i++)
-        r = derive_place_add(work, POLICY_PLACE_FOLDER, home_folders[i], NULL, "the run's own", err);
+        r = derive_place_add(work, POLICY_PLACE_FOLDER, POLICY_INSIDE_TOP, NULL, "the run's own",
+                             err);
     return r;
 }

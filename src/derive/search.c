@@ -2,11 +2,11 @@
  *
  * The caller's PATH in its order; then toolchains that are not on it; then the system's folders. An
  * entry whose folder shows inside stays on PATH. One that does not is searched for the command
- * itself, and no more: a script of the owner's in ~/bin can be run, what else lies there stays out. */
-#include "derive/derive_priv.h"
-
+ * itself, and no more: a script of the owner's in ~/bin can be run, what else lies there stays out.
+ */
 #include "base/path.h"
 #include "base/str.h"
+#include "derive/derive_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,8 @@ int derive_folder_add(struct derivation *work, const char *path, bool inside, st
     return 0;
 }
 
-/* ---- one entry of PATH ---------------------------------------------------------------------------- */
+/* ---- one entry of PATH
+ * ---------------------------------------------------------------------------- */
 
 static bool is_known_folder(const char *path)
 {
@@ -125,7 +126,8 @@ static int add_entry(struct derivation *work, const char *entry, struct err *err
     return add_other(work, clean, err);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------ */
+/* ---- all of it
+ * ------------------------------------------------------------------------------------ */
 
 static int add_callers(struct derivation *work, struct err *err)
 {

@@ -4,11 +4,10 @@
  * The table of credential places has hundreds of names; asking for each would cost more than a
  * start may. So the listings of the home, ~/.config and ~/.local/share say which can exist at all,
  * and which of those are symlinks. */
-#include "derive/derive_priv.h"
-
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "derive/derive_priv.h"
 #include "policy/credentials.h"
 
 #include <dirent.h>
@@ -109,12 +108,13 @@ static int read_homes(const char *passwd_file, struct derive_list *homes, struct
     return 0;
 }
 
-/* ---- which names a folder has ---------------------------------------------------------------------- */
+/* ---- which names a folder has
+ * ---------------------------------------------------------------------- */
 
 #define LISTING_BITS 65536u
 
-/* One bit for the hash of every name: a name whose bit is missing is not there. One whose bit is set
- * may be another's; the kernel is asked then. */
+/* One bit for the hash of every name: a name whose bit is missing is not there. One whose bit is
+ * set may be another's; the kernel is asked then. */
 struct listing {
     unsigned char names[LISTING_BITS / 8];
     unsigned char links[LISTING_BITS / 8];
@@ -169,7 +169,8 @@ static void list_folder(int home_fd, const char *folder, struct listing *listing
     }
 }
 
-/* ---- credential places that exist -------------------------------------------------------------------- */
+/* ---- credential places that exist
+ * -------------------------------------------------------------------- */
 
 /* The home, and the folders in it where most places are. */
 static const struct {
@@ -276,7 +277,8 @@ int derive_judge_prepare(struct derivation *work, struct err *err)
     return r;
 }
 
-/* ---- covering ----------------------------------------------------------------------------------- */
+/* ---- covering -----------------------------------------------------------------------------------
+ */
 
 static int cover(const struct derivation *work, const char *path, enum policy_origin origin,
                  const char *why, struct err *err)

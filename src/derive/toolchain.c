@@ -1,12 +1,12 @@
 /* Compilers, interpreters and their managers in a home: what each usual layout opens.
  *
  * A row is looked for at every start, unless it is only known from PATH: those cost nothing to who
- * does not use them. What becomes readable is the layout's own folder, never the home around it, and
- * nothing where the folder really is somewhere unfit (a home, "/", credentials, wattle's own). */
-#include "derive/derive_priv.h"
-
+ * does not use them. What becomes readable is the layout's own folder, never the home around it,
+ * and nothing where the folder really is somewhere unfit (a home, "/", credentials, wattle's own).
+ */
 #include "base/path.h"
 #include "base/str.h"
+#include "derive/derive_priv.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +21,8 @@
 struct layout {
     const char *name;
     bool only_on_path;
-    const char *root; /* below the home or absolute; nothing else is looked at where it is missing */
+    const char
+        *root; /* below the home or absolute; nothing else is looked at where it is missing */
     const char *reads[PARTS_MAX]; /* opened when there; none: the root */
     const char *bins[PARTS_MAX];  /* join PATH when there; '*' stands for each version */
     struct {
@@ -66,7 +67,10 @@ static const struct layout layouts[] = {
     {.name = "go", .root = "go/bin", .bins = {"go/bin"}},
     {.name = "go sdk", .root = "sdk", .reads = {"sdk/go*"}, .bins = {"sdk/go*/bin"}},
     {.name = "go", .root = "/usr/local/go/bin", .bins = {"/usr/local/go/bin"}},
-    {.name = "bun", .root = ".bun", .reads = {".bun/bin", ".bun/install/global"}, .bins = {".bun/bin"}},
+    {.name = "bun",
+     .root = ".bun",
+     .reads = {".bun/bin", ".bun/install/global"},
+     .bins = {".bun/bin"}},
     {.name = "deno", .root = ".deno/bin", .bins = {".deno/bin"}},
     {.name = "uv",
      .root = ".local/share/uv",
@@ -87,7 +91,10 @@ static const struct layout layouts[] = {
     {.name = "conda", .root = "miniforge3", .bins = {"miniforge3/condabin"}},
     {.name = "ghcup", .root = ".ghcup", .bins = {".ghcup/bin"}},
     {.name = "cabal", .root = ".cabal/bin", .bins = {".cabal/bin"}},
-    {.name = "opam", .root = ".opam", .bins = {".opam/default/bin"}, .env = {{"OPAMROOT", ".opam"}}},
+    {.name = "opam",
+     .root = ".opam",
+     .bins = {".opam/default/bin"},
+     .env = {{"OPAMROOT", ".opam"}}},
     {.name = "dotnet",
      .root = ".dotnet",
      .reads = {".dotnet/dotnet", ".dotnet/host", ".dotnet/packs", ".dotnet/sdk",
@@ -104,7 +111,10 @@ static const struct layout layouts[] = {
 
     {.only_on_path = true, .name = "fnm", .root = ".fnm"},
     {.only_on_path = true, .name = "n", .root = "n"},
-    {.only_on_path = true, .name = "nodenv", .root = ".nodenv", .env = {{"NODENV_ROOT", ".nodenv"}}},
+    {.only_on_path = true,
+     .name = "nodenv",
+     .root = ".nodenv",
+     .env = {{"NODENV_ROOT", ".nodenv"}}},
     {.only_on_path = true, .name = "goenv", .root = ".goenv", .env = {{"GOENV_ROOT", ".goenv"}}},
     {.only_on_path = true, .name = "gvm", .root = ".gvm"},
     {.only_on_path = true, .name = "jenv", .root = ".jenv", .env = {{"JENV_ROOT", ".jenv"}}},
@@ -143,7 +153,8 @@ static char *full_path(const struct derivation *work, const char *path)
     return path[0] == '/' ? strdup(path) : path_join(work->owner->home, path);
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------------
+ */
 
 static int note_unfit(const struct derivation *work, const struct layout *layout, const char *path,
                       unsigned facts, struct err *err)
@@ -188,7 +199,8 @@ static int open_path(struct derivation *work, const struct layout *layout, const
     return fd < 0 ? 0 : open_read(work, layout, typed, physical, err);
 }
 
-/* ---- versions --------------------------------------------------------------------------------- */
+/* ---- versions ---------------------------------------------------------------------------------
+ */
 
 /* "v9.1" before "v10.0": digits by value, the rest by byte. */
 static int compare_versions(const char *a, const char *b)
@@ -249,7 +261,8 @@ static int expand(struct derivation *work, const struct layout *layout, const ch
     return r;
 }
 
-/* ---- one layout ------------------------------------------------------------------------------------ */
+/* ---- one layout
+ * ------------------------------------------------------------------------------------ */
 
 /* The environment that tells a toolchain where it is, as its home inside is another one. */
 static int set_env(const struct derivation *work, const struct layout *layout, struct err *err)
@@ -309,7 +322,8 @@ int derive_toolchains_add(struct derivation *work, struct err *err)
     return r;
 }
 
-/* ---- PATH ------------------------------------------------------------------------------------------- */
+/* ---- PATH
+ * ------------------------------------------------------------------------------------------- */
 
 static int add_bin(struct derivation *work, const struct layout *layout, const char *path,
                    struct err *err)

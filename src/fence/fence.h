@@ -1,14 +1,12 @@
 /* How a promise is kept: one policy, one mechanism that enforces it. Layer 2.
  *
  * Life of a fence, all in the job layer's hands (doctor's probes use the job layer too):
- *   parent   fence_prepare()     may allocate; chooses the mechanism; refuses a policy it cannot keep
- *   parent   clone3(fence_clone_flags())
- *   child    fence_enter()       pid 1: builds the boundary around itself; cannot be undone;
- *                                no malloc, no log
- *   child    vfork -> fence_enter_command(): the last rights go, in the process that will exec
- *   child    fence_enter_init(): pid 1 puts on its own filter once the command runs
- *   parent   fence_freep()
- * A mechanism that cannot give what the policy needs is never chosen: ENOTSUP fence.too-weak. */
+ *   parent   fence_prepare()     may allocate; chooses the mechanism; refuses a policy it cannot
+ * keep parent   clone3(fence_clone_flags()) child    fence_enter()       pid 1: builds the boundary
+ * around itself; cannot be undone; no malloc, no log child    vfork -> fence_enter_command(): the
+ * last rights go, in the process that will exec child    fence_enter_init(): pid 1 puts on its own
+ * filter once the command runs parent   fence_freep() A mechanism that cannot give what the policy
+ * needs is never chosen: ENOTSUP fence.too-weak. */
 #ifndef WATTLE_FENCE_FENCE_H
 #define WATTLE_FENCE_FENCE_H
 
@@ -18,11 +16,11 @@
  * and with -v; a refusal where the owner requires the layer. */
 enum fence_weak {
     FENCE_WEAK_NO_LANDLOCK = 1u << 0,
-    FENCE_WEAK_OLD_LANDLOCK = 1u << 1,        /* some rights of ABI 7 are missing */
-    FENCE_WEAK_MEMORY = 1u << 2,              /* no cgroup: memory is not bounded */
-    FENCE_WEAK_PROCESSES_RLIMIT = 1u << 3,    /* pid_max not ours: RLIMIT_NPROC only */
-    FENCE_WEAK_PROCESSES_NONE = 1u << 4,      /* ... and the caller is root: not bounded */
-    FENCE_WEAK_NAMESPACE_LIMITS = 1u << 5,    /* user.max_*_namespaces could not be set */
+    FENCE_WEAK_OLD_LANDLOCK = 1u << 1,     /* some rights of ABI 7 are missing */
+    FENCE_WEAK_MEMORY = 1u << 2,           /* no cgroup: memory is not bounded */
+    FENCE_WEAK_PROCESSES_RLIMIT = 1u << 3, /* pid_max not ours: RLIMIT_NPROC only */
+    FENCE_WEAK_PROCESSES_NONE = 1u << 4,   /* ... and the caller is root: not bounded */
+    FENCE_WEAK_NAMESPACE_LIMITS = 1u << 5, /* user.max_*_namespaces could not be set */
 };
 #define FENCE_WEAK_COUNT 6
 

@@ -1,11 +1,10 @@
 /* A cgroup of version 2 for the job, where a part of the tree was delegated to us.
  * Source: Documentation/admin-guide/cgroup-v2.rst, "Delegation" and "No Internal Process". */
-#include "job/run_priv.h"
-
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "job/run_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,7 +89,8 @@ static void hand_down(int own_fd, const char *controller)
     if (mkdirat(own_fd, "wattle-supervisor", 0700) < 0 && errno != EEXIST)
         return;
     if (fd_put(own_fd, "wattle-supervisor/cgroup.procs", "0") == 0)
-        (void) fd_put(own_fd, "cgroup.subtree_control", text); /* seen by what the job's group has */
+        (void) fd_put(own_fd, "cgroup.subtree_control",
+                      text); /* seen by what the job's group has */
 }
 
 static bool put_number(int fd, const char *file, uint64_t value)
@@ -103,8 +103,7 @@ static bool put_number(int fd, const char *file, uint64_t value)
 
 static void set_bounds(struct run_cgroup *cgroup, const struct policy_limits *limits)
 {
-    if (limits->memory_bytes != 0 &&
-        put_number(cgroup->fd, "memory.max", limits->memory_bytes)) {
+    if (limits->memory_bytes != 0 && put_number(cgroup->fd, "memory.max", limits->memory_bytes)) {
         /* Swap would only delay the bound; a kernel without swap accounting has no such file. */
         (void) put_number(cgroup->fd, "memory.swap.max", 0);
         (void) fd_put(cgroup->fd, "memory.oom.group", "1");
@@ -152,10 +151,12 @@ static int check_needs(const struct run_cgroup *cgroup, const struct policy *pol
                        "your configuration requires a bound on memory, and none is set");
         return err_hint(err, "set wattle.limits.memory, or give --memory");
     }
-    (void) err_set(err, ENOTSUP, "job.memory-none",
-                   "memory cannot be bounded: no cgroup with a memory controller is delegated to you");
-    return err_hint(err, "start it with 'systemd-run --user --scope -p Delegate=yes wattle run ...', "
-                         "or leave out --memory");
+    (void) err_set(
+        err, ENOTSUP, "job.memory-none",
+        "memory cannot be bounded: no cgroup with a memory controller is delegated to you");
+    return err_hint(err,
+                    "start it with 'systemd-run --user --scope -p Delegate=yes wattle run ...', "
+                    "or leave out --memory");
 }
 
 int run_cgroup_make(struct run_cgroup *cgroup, const struct policy *policy, const char *id,
@@ -163,7 +164,7 @@ int run_cgroup_make(struct run_cgroup *cgroup, const struct policy *policy, cons
 {
     int r;
 
-    *cgroup = (struct run_cgroup) {.fd = -1};
+    *cgroup = (struct run_cgroup){.fd = -1};
     make_group(cgroup, policy_get_limits(policy), id);
     r = check_needs(cgroup, policy, err);
     if (r == 0 && cgroup->fd >= 0 && !cgroup->memory && !cgroup->pids)

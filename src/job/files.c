@@ -1,11 +1,10 @@
-#include "job/run_priv.h"
-
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "base/tree.h"
+#include "job/run_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +17,6 @@
 #include <unistd.h>
 
 #define FOLDER_FLAGS (O_DIRECTORY | O_RDONLY | O_CLOEXEC)
-#define HASH_START UINT64_C(0xcbf29ce484222325)
 
 /* ---- folders of ours ------------------------------------------------------------------------- */
 
@@ -40,7 +38,7 @@ static int make_parents(const char *path)
     return mkdir(part, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-static int open_folder(int dir_fd, const char *name, bool make)
+int run_open_folder(int dir_fd, const char *name, bool make)
 {
     int fd;
 
@@ -61,11 +59,13 @@ static int open_own(const char *top, const char *name, struct err *err)
         top_fd = r == 0 ? open(top, FOLDER_FLAGS) : -1;
     }
     if (top_fd < 0) {
-        (void) err_set(err, r < 0 ? -r : errno, "job.own-folder", "cannot make the folder '%s'", top);
-        return err_hint(err, "wattle keeps its scratch and state there; make it writable for you, or "
-                             "set XDG_CACHE_HOME and XDG_STATE_HOME");
+        (void) err_set(err, r < 0 ? -r : errno, "job.own-folder", "cannot make the folder '%s'",
+                       top);
+        return err_hint(err,
+                        "wattle keeps its scratch and state there; make it writable for you, or "
+                        "set XDG_CACHE_HOME and XDG_STATE_HOME");
     }
-    r = open_folder(top_fd, name, true);
+    r = run_open_folder(top_fd, name, true);
     return r < 0 ? err_set(err, -r, "job.own-folder", "cannot make '%s/%s'", top, name) : r;
 }
 
@@ -77,35 +77,23 @@ static int make_file(int dir_fd, const char *name, const char *content)
     return fd < 0 ? -errno : fd_write_all(fd, content, strlen(content));
 }
 
-/* ---- the run's folder ------------------------------------------------------------------------- */
+/* ---- the run's folder -------------------------------------------------------------------------
+ */
 
-static const char *below_home(const char *path)
+const char *run_below_home(const char *path)
 {
     const size_t length = strlen(POLICY_INSIDE_HOME);
 
-    return path_is_below(path, POLICY_INSIDE_HOME) && path[length] == '/' ? path + length + 1 : NULL;
+    return path_is_below(path, POLICY_INSIDE_HOME) && path[length] == '/' ? path + length + 1
+                                                                          : NULL;
 }
 
 /* FNV-1a: tells names apart where nothing depends on nobody finding two with the same. */
-static uint64_t hash_text(uint64_t hash, const char *text)
+uint64_t run_hash(uint64_t hash, const char *text)
 {
     for (; *text != '\0'; text++)
         hash = (hash ^ (unsigned char) *text) * UINT64_C(0x100000001b3);
     return hash;
-}
-
-/* A spare serves only runs that make the same names in their home. */
-static void name_spare(struct run_files *files, const struct policy *policy)
-{
-    uint64_t hash = HASH_START;
-
-    for (size_t i = 0; i < policy_places(policy); i++) {
-        const char *name = below_home(policy_place_at(policy, i)->path);
-
-        if (name != NULL)
-            hash = hash_text(hash_text(hash, name), "/");
-    }
-    (void) snprintf(files->spare, sizeof files->spare, "spare-%016llx", (unsigned long long) hash);
 }
 
 static int make_id(char *id, struct err *err)
@@ -121,36 +109,17 @@ static int make_id(char *id, struct err *err)
     return 0;
 }
 
-/* Only who holds the lock of the spare folder may rename it, so once we hold it and the name still
- * means the folder we locked, the rename is ours. */
-static int take_spare(struct run_files *files)
-{
-    AUTO_CLOSE int fd = open_folder(files->top_fd, files->spare, false);
-    struct stat locked, named;
-
-    if (fd < 0)
-        return fd;
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &locked) < 0 ||
-        fstatat(files->top_fd, files->spare, &named, AT_SYMLINK_NOFOLLOW) < 0)
-        return -errno;
-    if (locked.st_ino != named.st_ino)
-        return -ESTALE;
-    if (renameat(files->top_fd, files->spare, files->top_fd, files->id) < 0)
-        return -errno;
-    files->lock_fd = TAKE_FD(fd);
-    return 0;
-}
-
 /* Between making and locking, another start's sweep may take the new folder for a crashed run's and
  * remove it; then it has no name any more, and is made again. */
 static int make_folder(struct run_files *files, struct err *err)
 {
     for (int tries = 0; tries < 16; tries++) {
-        AUTO_CLOSE int fd = open_folder(files->top_fd, files->id, true);
+        AUTO_CLOSE int fd = run_open_folder(files->top_fd, files->id, true);
         struct stat status;
 
         if (fd < 0 || flock(fd, LOCK_EX) < 0 || fstat(fd, &status) < 0)
-            return err_set(err, fd < 0 ? -fd : errno, "job.scratch", "cannot make the run's folder");
+            return err_set(err, fd < 0 ? -fd : errno, "job.scratch",
+                           "cannot make the run's folder");
         if (status.st_nlink == 0)
             continue;
         files->lock_fd = TAKE_FD(fd);
@@ -166,7 +135,8 @@ int run_files_note_cgroup(struct run_files *files, const char *path, struct err 
     return r < 0 ? err_set(err, -r, "job.scratch", "cannot write to the run's folder") : 0;
 }
 
-/* ---- what the job sees of it ------------------------------------------------------------------- */
+/* ---- what the job sees of it -------------------------------------------------------------------
+ */
 
 static bool has_content(int dir_fd, const char *name, const char *content)
 {
@@ -188,11 +158,11 @@ static int place_file(int home_fd, const char *name, const char *content)
 }
 
 /* What the policy shows below the job's home is made in the scratch, on disk, writable. */
-static int fill_home(int home_fd, const struct policy *policy, struct err *err)
+int run_fill_home(int home_fd, const struct policy *policy, struct err *err)
 {
     for (size_t i = 0; i < policy_places(policy); i++) {
         const struct policy_place *place = policy_place_at(policy, i);
-        const char *name = below_home(place->path);
+        const char *name = run_below_home(place->path);
         int r = 0;
 
         if (name == NULL)
@@ -229,116 +199,38 @@ static int add_scratch_bind(const struct run_files *files, const struct job_requ
                             const char *name, const char *inside, struct err *err)
 {
     char source[4096];
-    const int n = snprintf(source, sizeof source, "%s/scratch/%s/%s", request->cache_dir, files->id,
-                           name);
+    const int n =
+        snprintf(source, sizeof source, "%s/scratch/%s/%s", request->cache_dir, files->id, name);
 
     if (n < 0 || (size_t) n >= sizeof source)
         return err_set(err, ENAMETOOLONG, "job.scratch", "the path of the scratch is too long");
     return add_bind(request->policy, inside, source, "the run's own, removed at its end", err);
 }
 
-static const struct {
-    const char *name, *inside;
-} parts[] = {
+const struct run_part run_parts[] = {
     {"home", POLICY_INSIDE_HOME}, {"tmp", POLICY_INSIDE_TMP}, {"cache", POLICY_INSIDE_CACHE}};
-
-#define SPARE_PARTS 2 /* home and tmp; a job's own cache is made for the run */
 
 static int make_parts(struct run_files *files, const struct job_request *request, struct err *err)
 {
     const bool own_cache = policy_get_caches(request->policy) == POLICY_CACHES_JOB;
 
-    for (size_t i = 0; i < SPARE_PARTS + (own_cache ? 1 : 0); i++) {
-        AUTO_CLOSE int fd = open_folder(files->lock_fd, parts[i].name, true);
+    for (size_t i = 0; i < (own_cache ? 3u : 2u); i++) {
+        AUTO_CLOSE int fd = run_open_folder(files->lock_fd, run_parts[i].name, true);
         int r;
 
         if (fd < 0)
             return err_set(err, -fd, "job.scratch", "cannot make the scratch");
-        r = i == 0 ? fill_home(fd, request->policy, err) : 0;
+        r = i == 0 ? run_fill_home(fd, request->policy, err) : 0;
         if (r == 0)
-            r = add_scratch_bind(files, request, parts[i].name, parts[i].inside, err);
+            r = add_scratch_bind(files, request, run_parts[i].name, run_parts[i].inside, err);
         if (r < 0)
             return r;
     }
     return 0;
 }
 
-/* ---- giving it back ----------------------------------------------------------------------------- */
-
-static int64_t nanoseconds(const struct timespec *time)
-{
-    return (int64_t) time->tv_sec * 1000000000 + time->tv_nsec;
-}
-
-/* Every change to a folder or file, of content, name, mode or attribute, moves its ctime, which
- * nobody can set. Kernels before 6.13 move it in ticks, so a change right after ours could hide:
- * what was made within the last second is never taken for untouched. */
-static bool is_old(const struct stat *status, int64_t began_ns)
-{
-    return nanoseconds(&status->st_ctim) < began_ns - 1000000000;
-}
-
-/* A new or missing name in a folder moves that folder's ctime, so looking at what was made is enough. */
-static bool home_untouched(const struct run_files *files, const struct policy *policy)
-{
-    AUTO_CLOSE int home_fd = open_folder(files->lock_fd, parts[0].name, false);
-
-    if (home_fd < 0)
-        return false;
-    for (size_t i = 0; i < policy_places(policy); i++) {
-        const char *name = below_home(policy_place_at(policy, i)->path);
-        struct stat now;
-
-        if (name == NULL)
-            continue;
-        if (fstatat(home_fd, name, &now, AT_SYMLINK_NOFOLLOW) < 0 || !is_old(&now, files->began_ns))
-            return false;
-    }
-    return true;
-}
-
-/* A run that left its scratch as it was hands it to the next one: making and removing folders is the
- * dearest part of a short run on some file systems. Anything touched is removed. */
-static bool give_back(const struct run_files *files, const struct policy *policy)
-{
-    if (policy_get_caches(policy) != POLICY_CACHES_PEN)
-        return false; /* there is a third part */
-    for (size_t i = 0; i < SPARE_PARTS; i++) {
-        struct stat now;
-
-        if (fstatat(files->lock_fd, parts[i].name, &now, AT_SYMLINK_NOFOLLOW) < 0 ||
-            !is_old(&now, files->began_ns))
-            return false;
-    }
-    return home_untouched(files, policy) && renameat2(files->top_fd, files->id, files->top_fd,
-                                                      files->spare, RENAME_NOREPLACE) == 0;
-}
-
-/* For the next run; never shown to any job before. Under our own name until it is complete. */
-static void make_spare(const struct run_files *files, const struct policy *policy)
-{
-    char name[RUN_ID_SIZE + 8];
-    struct err ignored = {0};
-    AUTO_CLOSE int fd = -1;
-    struct stat status;
-
-    if (fstatat(files->top_fd, files->spare, &status, AT_SYMLINK_NOFOLLOW) == 0)
-        return;
-    (void) snprintf(name, sizeof name, "%s-s", files->id);
-    fd = open_folder(files->top_fd, name, true);
-    if (fd < 0 || flock(fd, LOCK_EX) < 0)
-        return;
-    for (size_t i = 0; i < SPARE_PARTS; i++) {
-        AUTO_CLOSE int part_fd = open_folder(fd, parts[i].name, true);
-
-        if (part_fd < 0 || (i == 0 && fill_home(part_fd, policy, &ignored) < 0))
-            return; /* the next sweep removes it */
-    }
-    if (renameat2(files->top_fd, name, files->top_fd, files->spare, RENAME_NOREPLACE) < 0)
-        (void) !tree_remove(files->top_fd, name, &ignored);
-}
-
-/* ---- the pen's cache -------------------------------------------------------------------------- */
+/* ---- the pen's cache --------------------------------------------------------------------------
+ */
 
 static int make_cache(const struct job_request *request, struct err *err)
 {
@@ -354,11 +246,12 @@ static int make_cache(const struct job_request *request, struct err *err)
     if (pen == NULL || stat(pen, &status) < 0)
         return err_set(err, pen == NULL ? ENOENT : errno, "job.cache", "the pen is gone");
     (void) snprintf(name, sizeof name, "%llx-%llx-%016llx", (unsigned long long) status.st_dev,
-                    (unsigned long long) status.st_ino, (unsigned long long) hash_text(HASH_START, pen));
+                    (unsigned long long) status.st_ino,
+                    (unsigned long long) run_hash(RUN_HASH_START, pen));
     caches_fd = open_own(request->state_dir, "caches", err);
     if (caches_fd < 0)
         return caches_fd;
-    cache_fd = open_folder(caches_fd, name, true);
+    cache_fd = run_open_folder(caches_fd, name, true);
     if (cache_fd < 0)
         return err_set(err, -cache_fd, "job.cache", "cannot make the pen's cache folder");
     n = snprintf(source, sizeof source, "%s/caches/%s", request->state_dir, name);
@@ -368,25 +261,28 @@ static int make_cache(const struct job_request *request, struct err *err)
                     "package caches of this pen, seen by its jobs only", err);
 }
 
-/* ---- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------------------
+ */
 
 int run_files_make(struct run_files *files, const struct job_request *request, struct err *err)
 {
     struct timespec now;
     int r;
 
-    *files = (struct run_files) {.lock_fd = -1, .top_fd = -1};
+    *files = (struct run_files){.lock_fd = -1, .top_fd = -1};
     (void) clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    files->began_ns = nanoseconds(&now);
+    files->began_ns = (int64_t) now.tv_sec * 1000000000 + now.tv_nsec;
     r = files->top_fd = open_own(request->cache_dir, "scratch", err);
     if (r >= 0)
         r = make_id(files->id, err);
     if (r >= 0) {
-        name_spare(files, request->policy);
-        r = take_spare(files) == 0 ? 0 : make_folder(files, err);
+        run_spare_name(files, request->policy);
+        r = run_spare_take(files) == 0 ? 0 : make_folder(files, err);
     }
     if (r >= 0)
         r = make_parts(files, request, err);
+    if (r >= 0)
+        run_spare_remember(files, request->policy);
     if (r >= 0)
         r = make_cache(request, err);
     if (r < 0)
@@ -398,8 +294,8 @@ void run_files_remove(struct run_files *files, const struct policy *policy)
 {
     struct err ignored = {0};
 
-    if (files->lock_fd >= 0 && !give_back(files, policy)) {
-        make_spare(files, policy);
+    if (files->lock_fd >= 0 && !run_spare_give(files, policy)) {
+        run_spare_make(files, policy);
         (void) !tree_remove(files->top_fd, files->id, &ignored); /* else the next sweep does it */
     }
     cleanup_close(&files->lock_fd);

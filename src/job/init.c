@@ -4,13 +4,12 @@
  * the supervisor's end is closed first, or that end would never come), and with it, by the kernel,
  * everything in its pid namespace. It ends itself when the command has ended.
  *
- * The command is started by vfork: a copied address space costs more than the exec. The child shares
- * memory with pid 1 until then, so it writes nothing but `failure`. */
-#include "job/run_priv.h"
-
+ * The command is started by vfork: a copied address space costs more than the exec. The child
+ * shares memory with pid 1 until then, so it writes nothing but `failure`. */
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/kernel.h"
+#include "job/run_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +26,8 @@
 
 #define EXIT_BROKEN 125
 
-/* ---- to the supervisor ------------------------------------------------------------------------ */
+/* ---- to the supervisor ------------------------------------------------------------------------
+ */
 
 static void tell(const struct init_args *args, const struct init_message *message)
 {
@@ -72,7 +72,8 @@ static void tell_with_fd(const struct init_args *args, const struct init_message
         _exit(EXIT_BROKEN);
 }
 
-/* ---- before the command ------------------------------------------------------------------------ */
+/* ---- before the command ------------------------------------------------------------------------
+ */
 
 static void tie_to_supervisor(const struct init_args *args)
 {
@@ -163,7 +164,8 @@ static void lift(const struct init_args *args, const int *given, int *fds)
     }
 }
 
-/* ---- the command ------------------------------------------------------------------------------- */
+/* ---- the command -------------------------------------------------------------------------------
+ */
 
 struct start {
     const struct init_args *args;
@@ -240,7 +242,8 @@ static pid_t start_command(const struct init_args *args, const int *fds)
     return pid;
 }
 
-/* ---- after it has started ----------------------------------------------------------------------- */
+/* ---- after it has started -----------------------------------------------------------------------
+ */
 
 static void reap(const struct init_args *args, pid_t command)
 {

@@ -1,7 +1,7 @@
 #include "job/job.h"
 
-#include "base/clock.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "job/run_priv.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ static void run_close(struct run *run)
 /* Signals the caller may have blocked or ignored come to the loop, whatever it left behind. */
 static int take_over_signals(struct run *run, sigset_t *ret_before, struct err *err)
 {
-    static const int signals[] = {SIGTERM, SIGHUP,  SIGINT,  SIGQUIT, SIGUSR1,
+    static const int signals[] = {SIGTERM, SIGHUP,  SIGINT,   SIGQUIT, SIGUSR1,
                                   SIGUSR2, SIGCONT, SIGWINCH, SIGTSTP, SIGCHLD};
     const struct sigaction usual = {.sa_handler = SIG_DFL};
     sigset_t set;
@@ -185,7 +185,7 @@ int job_run(const struct job_request *request, struct job_result *ret_result, st
     sigset_t before;
     int r;
 
-    *ret_result = (struct job_result) {0};
+    *ret_result = (struct job_result){0};
     (void) !job_sweep(request->cache_dir, &ignored); /* a later start's matter */
     r = take_over_signals(&run, &before, err);
     if (r == 0)

@@ -10,11 +10,11 @@
 enum job_tty { JOB_TTY_AUTO, JOB_TTY_YES, JOB_TTY_NO };
 
 struct job_result {
-    int status;      /* wait status of the command */
-    int exit_code;   /* what wattle exits with: the command's own code, 124, 128+N */
-    int signal;      /* 0 or the signal that ended the command */
-    bool timed_out;  /* the deadline passed */
-    bool stopped;    /* a signal to the supervisor, or the control, ended it */
+    int status;     /* wait status of the command */
+    int exit_code;  /* what wattle exits with: the command's own code, 124, 128+N */
+    int signal;     /* 0 or the signal that ended the command */
+    bool timed_out; /* the deadline passed */
+    bool stopped;   /* a signal to the supervisor, or the control, ended it */
     uint64_t wall_ms;
     size_t tail_size; /* the last bytes of stderr (or of the terminal), for hints; hostile bytes */
     char tail[8192];
@@ -50,8 +50,8 @@ struct job_request {
 
     /* Called in the supervisor once the command runs. May be NULL. */
     void (*on_start)(void *context, const struct job_start *start);
-    /* Polled beside the job; when readable or hung up `on_control` is called. It returns 0, a signal
-     * number to pass on, or -1: kill everything now. -1: none. */
+    /* Polled beside the job; when readable or hung up `on_control` is called. It returns 0, a
+     * signal number to pass on, or -1: kill everything now. -1: none. */
     int control_fd;
     int (*on_control)(void *context);
     void *context;

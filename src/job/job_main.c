@@ -38,7 +38,8 @@ struct task {
     size_t argc;
 };
 
-/* ---- to the parent ------------------------------------------------------------------------------- */
+/* ---- to the parent
+ * ------------------------------------------------------------------------------- */
 
 static int send_output(struct server *server)
 {
@@ -94,7 +95,8 @@ static void on_start(void *context, const struct job_start *start)
         (void) shutdown(server->fd, SHUT_RDWR); /* on_control then sees the end and kills the job */
 }
 
-/* ---- from the parent ------------------------------------------------------------------------------ */
+/* ---- from the parent
+ * ------------------------------------------------------------------------------ */
 
 static int take_frame(struct server *server)
 {
@@ -190,7 +192,8 @@ static void task_free(struct task *task)
     policy_free(task->policy);
 }
 
-/* ---- the job ---------------------------------------------------------------------------------------- */
+/* ---- the job
+ * ---------------------------------------------------------------------------------------- */
 
 static int run(struct server *server, const struct task *task, struct err *err)
 {

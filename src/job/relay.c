@@ -3,9 +3,8 @@
  * The caller's descriptors may be shared with other processes, so their flags are never changed: a
  * write that could block is avoided by what poll(2) promises for each kind of object, or by an own
  * open file of the same object. */
-#include "job/run_priv.h"
-
 #include "base/cleanup.h"
+#include "job/run_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -69,7 +68,7 @@ void relay_close(struct relay *relay)
     if (relay->close_to)
         cleanup_close(&relay->to);
     free(relay->buffer);
-    *relay = (struct relay) {.from = -1, .to = -1};
+    *relay = (struct relay){.from = -1, .to = -1};
 }
 
 bool relay_busy(const struct relay *relay)
@@ -81,12 +80,13 @@ size_t relay_poll(const struct relay *relay, struct pollfd *fds)
 {
     if (!relay_busy(relay))
         return 0;
-    *fds = relay->start < relay->end ? (struct pollfd) {.fd = relay->to, .events = POLLOUT}
-                                     : (struct pollfd) {.fd = relay->from, .events = POLLIN};
+    *fds = relay->start < relay->end ? (struct pollfd){.fd = relay->to, .events = POLLOUT}
+                                     : (struct pollfd){.fd = relay->from, .events = POLLIN};
     return 1;
 }
 
-/* ---- keeping ---------------------------------------------------------------------------------- */
+/* ---- keeping ----------------------------------------------------------------------------------
+ */
 
 static void keep_tail(struct job_result *result, const char *bytes, size_t size)
 {
@@ -128,7 +128,8 @@ static void keep_output(struct job_output *output, const char *bytes, size_t siz
     }
 }
 
-/* ---- moving ----------------------------------------------------------------------------------- */
+/* ---- moving -----------------------------------------------------------------------------------
+ */
 
 static bool later(ssize_t n)
 {

@@ -12,7 +12,8 @@
 #include <sys/types.h>
 #include <termios.h>
 
-/* ---- files.c, sweep.c: the open-run mark, scratch, caches ------------------------------------- */
+/* ---- files.c, spare.c, sweep.c: the open-run mark, scratch, caches
+ * ------------------------------------- */
 
 #define RUN_ID_SIZE 24
 #define RUN_CGROUP_NOTE "cgroup"
@@ -21,11 +22,12 @@
  * process of the run lives it is locked, since the lock belongs to an open file that the supervisor
  * and pid 1 share. One that nobody holds is a crashed run's. The job sees only parts of it. */
 struct run_files {
-    char id[RUN_ID_SIZE]; /* also the name of the cgroup */
-    int top_fd;           /* <cache>/scratch */
-    int lock_fd;          /* the run's folder, locked */
+    char id[RUN_ID_SIZE];    /* also the name of the cgroup */
+    int top_fd;              /* <cache>/scratch */
+    int lock_fd;             /* the run's folder, locked */
     char spare[RUN_ID_SIZE]; /* name under which an untouched one waits for the next run */
     int64_t began_ns;        /* of real time */
+    uint64_t print;          /* of what was handed to the job; 0: not known well enough */
 };
 
 /* Makes the folder and adds the places of the run to the policy. On failure nothing stays. */
@@ -37,12 +39,31 @@ int run_files_note_cgroup(struct run_files *files, const char *path, struct err 
  * resists stays for the next sweep. */
 void run_files_remove(struct run_files *files, const struct policy *policy);
 
+struct run_part {
+    const char *name, *inside;
+};
+extern const struct run_part run_parts[]; /* home, tmp, cache */
+
+#define RUN_HASH_START UINT64_C(0xcbf29ce484222325)
+uint64_t run_hash(uint64_t hash, const char *text);
+const char *run_below_home(const char *path); /* NULL: not below the home inside */
+int run_open_folder(int dir_fd, const char *name, bool make);
+/* Makes what the policy shows below the job's home, on disk, writable. */
+int run_fill_home(int home_fd, const struct policy *policy, struct err *err) MUST_CHECK;
+
+/* spare.c */
+void run_spare_name(struct run_files *files, const struct policy *policy);
+int run_spare_take(struct run_files *files) MUST_CHECK; /* -errno: there is none to take */
+void run_spare_remember(struct run_files *files, const struct policy *policy);
+bool run_spare_give(const struct run_files *files, const struct policy *policy);
+void run_spare_make(const struct run_files *files, const struct policy *policy);
+
 /* ---- cgroup.c: version 2, where a part of the tree is ours ----------------------------------- */
 
 struct run_cgroup {
-    int fd;       /* the job's group, for clone3; -1: none */
-    bool memory;  /* memory.max is in force */
-    bool pids;    /* pids.max is in force */
+    int fd;      /* the job's group, for clone3; -1: none */
+    bool memory; /* memory.max is in force */
+    bool pids;   /* pids.max is in force */
     char path[512];
 };
 
@@ -56,8 +77,8 @@ void run_cgroup_remove(struct run_cgroup *cgroup);
 #define RELAY_BYTES 65536u
 
 struct relay {
-    int from; /* -1: done */
-    int to;   /* -1: nowhere, only kept */
+    int from;                  /* -1: done */
+    int to;                    /* -1: nowhere, only kept */
     bool close_from, close_to; /* ours: closing tells the other side that this is the end */
     bool from_socket, to_socket;
     size_t chunk; /* most bytes a write may have without blocking; 0: any */
@@ -80,9 +101,9 @@ void run_stdio_close(struct run_stdio *stdio);
 
 /* Takes over `from` and `to` where close_from and close_to say so, also on failure. */
 int relay_open(struct relay *relay, struct err *err) MUST_CHECK;
-bool relay_busy(const struct relay *relay); /* not done */
+bool relay_busy(const struct relay *relay);                       /* not done */
 size_t relay_poll(const struct relay *relay, struct pollfd *fds); /* 0 or 1 entries */
-void relay_step(struct relay *relay, short events); /* one read or one write */
+void relay_step(struct relay *relay, short events);               /* one read or one write */
 void relay_close(struct relay *relay);
 
 /* ---- terminal.c: own pty instead of the caller's terminal ------------------------------------ */
@@ -90,9 +111,9 @@ void relay_close(struct relay *relay);
 struct run_terminal {
     bool used;
     bool raw;
-    int watch_fd;    /* pipe to the process that restores after a crash of the supervisor */
+    int watch_fd; /* pipe to the process that restores after a crash of the supervisor */
     pid_t watch_pid;
-    int master_fd;   /* of the job's pty, once pid 1 has sent it */
+    int master_fd; /* of the job's pty, once pid 1 has sent it */
     struct termios before;
     struct winsize size;
 };
@@ -110,8 +131,8 @@ void run_terminal_leave(struct run_terminal *terminal);
 enum init_kind { INIT_FAILED, INIT_PTY, INIT_STARTED, INIT_EXITED };
 struct init_message {
     enum init_kind kind;
-    int status;    /* EXITED: wait status */
-    unsigned weak; /* STARTED */
+    int status;     /* EXITED: wait status */
+    unsigned weak;  /* STARTED */
     struct err err; /* FAILED */
 };
 /* From the supervisor to pid 1: pass this signal on to the command's process group. */
@@ -160,7 +181,7 @@ struct run {
     int signal_fd;
 
     bool started, exited, reaped, gave_up;
-    bool killing;          /* TERM was sent; KILL follows at kill_at_ms */
+    bool killing;            /* TERM was sent; KILL follows at kill_at_ms */
     uint64_t deadline_at_ms; /* 0: none */
     uint64_t kill_at_ms;     /* 0: none */
     struct err failure;      /* what pid 1 said; code 0: nothing */

@@ -1,6 +1,5 @@
-#include "job/run_priv.h"
-
 #include "base/kernel.h"
+#include "job/run_priv.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -13,10 +12,12 @@ struct refusal {
 static const struct refusal refusals[] = {
     {EPERM, "this system forbids user namespaces; 'wattle doctor' names the setting that does"},
     {EACCES, "a security module forbids user namespaces; 'wattle doctor' names it"},
-    {ENOSPC, "user.max_user_namespaces is used up or 0; 'sysctl user.max_user_namespaces' shows it"},
+    {ENOSPC,
+     "user.max_user_namespaces is used up or 0; 'sysctl user.max_user_namespaces' shows it"},
     {EUSERS, "user namespaces are nested too deep; run wattle outside of other sandboxes"},
-    {EINVAL, "this kernel was built without one of the namespaces (user, mount, pid, ipc, uts, net, "
-             "cgroup)"},
+    {EINVAL,
+     "this kernel was built without one of the namespaces (user, mount, pid, ipc, uts, net, "
+     "cgroup)"},
     {ENOSYS, "an outer sandbox hides clone(2)"},
     {EAGAIN, "your limit of processes is reached; 'ulimit -u' shows it"},
 };
@@ -43,7 +44,8 @@ static pid_t clone_new(uint64_t flags, int cgroup_fd, int *ret_pidfd)
     return kernel_result(syscall(SYS_clone3, &args, sizeof args));
 }
 
-/* Where an outer sandbox answers clone3 with ENOSYS, as ours does inside. clone(2) has no cgroup. */
+/* Where an outer sandbox answers clone3 with ENOSYS, as ours does inside. clone(2) has no cgroup.
+ */
 static pid_t clone_old(uint64_t flags, int *ret_pidfd)
 {
     return kernel_result(

@@ -1,11 +1,10 @@
 /* What the job gets as descriptors 0, 1 and 2.
  *
  * Pipes pass. A regular file, a socket or a device would give the job more than bytes: through
- * /proc/self/fd/1 it could open the caller's log again and truncate it, and a socket is a channel to
- * whoever is at its other end. Those are relayed by pipes; a folder is refused. */
-#include "job/run_priv.h"
-
+ * /proc/self/fd/1 it could open the caller's log again and truncate it, and a socket is a channel
+ * to whoever is at its other end. Those are relayed by pipes; a folder is refused. */
 #include "base/cleanup.h"
+#include "job/run_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +44,8 @@ static int look(int fd, struct stat *status, enum stdio_way *ret_way, struct err
     if (*ret_way != WAY_REFUSE)
         return 0;
     (void) err_set(err, EINVAL, "job.stdio", "%s is a folder or a block device", names[fd]);
-    return err_hint(err, "give the command a pipe, a file, a terminal or /dev/null as %s", names[fd]);
+    return err_hint(err, "give the command a pipe, a file, a terminal or /dev/null as %s",
+                    names[fd]);
 }
 
 /* A pipe whose end `job_end` goes to the job; ours is non-blocking. */
@@ -67,7 +67,7 @@ static int relay_input(struct run_stdio *stdio, struct err *err)
     int ours = -1;
     const int r = make_pipe(&ours, &stdio->job_fds[0], 0, err);
 
-    stdio->in = (struct relay) {.from = STDIN_FILENO, .to = ours, .close_to = true};
+    stdio->in = (struct relay){.from = STDIN_FILENO, .to = ours, .close_to = true};
     return r < 0 ? r : relay_open(&stdio->in, err);
 }
 
@@ -76,7 +76,7 @@ static int relay_output(struct relay *relay, int *ret_job_fd, int to, struct err
     int ours = -1;
     const int r = make_pipe(&ours, ret_job_fd, 1, err);
 
-    *relay = (struct relay) {.from = ours, .to = to, .close_from = true};
+    *relay = (struct relay){.from = ours, .to = to, .close_from = true};
     return r < 0 ? r : relay_open(relay, err);
 }
 
@@ -124,10 +124,10 @@ int run_stdio_open(struct run_stdio *stdio, const struct job_request *request,
     enum stdio_way ways[3];
     int r = 0;
 
-    *stdio = (struct run_stdio) {.job_fds = {-1, -1, -1},
-                                 .in = {.from = -1, .to = -1},
-                                 .out = {.from = -1, .to = -1},
-                                 .err = {.from = -1, .to = -1}};
+    *stdio = (struct run_stdio){.job_fds = {-1, -1, -1},
+                                .in = {.from = -1, .to = -1},
+                                .out = {.from = -1, .to = -1},
+                                .err = {.from = -1, .to = -1}};
     if (request->output != NULL)
         return open_kept(stdio, request->output, err);
     for (int fd = 0; r == 0 && fd < 3; fd++)

@@ -1,9 +1,9 @@
-/* The loop of the supervisor: one poll over signals, pid 1, its control socket, the caller's control
- * and the bytes in between. Ends when pid 1 is reaped and everything the job wrote is passed on. */
-#include "job/run_priv.h"
-
-#include "base/clock.h"
+/* The loop of the supervisor: one poll over signals, pid 1, its control socket, the caller's
+ * control and the bytes in between. Ends when pid 1 is reaped and everything the job wrote is
+ * passed on. */
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "job/run_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,8 @@
 
 enum { SLOT_SIGNALS, SLOT_CONTROL, SLOT_INIT, SLOT_CALLER, SLOT_RELAYS, SLOTS = SLOT_RELAYS + 3 };
 
-/* ---- ending it ---------------------------------------------------------------------------------- */
+/* ---- ending it ----------------------------------------------------------------------------------
+ */
 
 static void kill_all(struct run *run)
 {
@@ -46,7 +47,8 @@ static void end_gently(struct run *run, int signal)
     pass_on(run, signal);
 }
 
-/* ---- signals to the supervisor -------------------------------------------------------------------- */
+/* ---- signals to the supervisor
+ * -------------------------------------------------------------------- */
 
 /* From a terminal that is not the job's: the job stops with us, and goes on with us. */
 static void stop_with_job(struct run *run)
@@ -82,7 +84,8 @@ static void take_signal(struct run *run)
     }
 }
 
-/* ---- pid 1 ------------------------------------------------------------------------------------------ */
+/* ---- pid 1
+ * ------------------------------------------------------------------------------------------ */
 
 static int receive(struct run *run, struct init_message *message, int *ret_fd)
 {
@@ -116,12 +119,12 @@ static int open_terminal(struct run *run, int fd, struct err *err)
     run->terminal.master_fd = fd;
     if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
         return err_set(err, errno, "job.tty", "cannot set up the terminal");
-    run->stdio.out = (struct relay) {.from = fd, .to = STDOUT_FILENO, .tail_of = run->result};
+    run->stdio.out = (struct relay){.from = fd, .to = STDOUT_FILENO, .tail_of = run->result};
     r = relay_open(&run->stdio.out, err);
     if (r < 0)
         return r;
-    run->stdio.in = (struct relay) {
-        .from = STDIN_FILENO, .to = fcntl(fd, F_DUPFD_CLOEXEC, 3), .close_to = true};
+    run->stdio.in =
+        (struct relay){.from = STDIN_FILENO, .to = fcntl(fd, F_DUPFD_CLOEXEC, 3), .close_to = true};
     return relay_open(&run->stdio.in, err);
 }
 
@@ -211,7 +214,8 @@ static int reap_init(struct run *run, struct err *err)
     return 0;
 }
 
-/* ---- the loop ----------------------------------------------------------------------------------------- */
+/* ---- the loop
+ * ----------------------------------------------------------------------------------------- */
 
 static void ask_caller(struct run *run)
 {
@@ -264,10 +268,10 @@ static size_t fill_slots(const struct run *run, struct pollfd *fds, struct relay
 {
     size_t count = SLOT_RELAYS;
 
-    fds[SLOT_SIGNALS] = (struct pollfd) {.fd = run->signal_fd, .events = POLLIN};
-    fds[SLOT_CONTROL] = (struct pollfd) {.fd = run->control_fd, .events = POLLIN};
-    fds[SLOT_INIT] = (struct pollfd) {.fd = run->reaped ? -1 : run->pidfd, .events = POLLIN};
-    fds[SLOT_CALLER] = (struct pollfd) {.fd = run->request->control_fd, .events = POLLIN};
+    fds[SLOT_SIGNALS] = (struct pollfd){.fd = run->signal_fd, .events = POLLIN};
+    fds[SLOT_CONTROL] = (struct pollfd){.fd = run->control_fd, .events = POLLIN};
+    fds[SLOT_INIT] = (struct pollfd){.fd = run->reaped ? -1 : run->pidfd, .events = POLLIN};
+    fds[SLOT_CALLER] = (struct pollfd){.fd = run->request->control_fd, .events = POLLIN};
     for (size_t i = 0; i < 3; i++) {
         if (relay_poll(all[i], &fds[count]) == 0)
             continue;

@@ -1,11 +1,10 @@
 /* What crashed runs left: every run's folder that nobody holds is removed. */
-#include "job/run_priv.h"
-
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "base/tree.h"
+#include "job/run_priv.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -59,8 +58,9 @@ int job_sweep(const char *cache_dir, struct err *err)
     if (cache_fd >= 0)
         top_fd = openat(cache_fd, "scratch", O_DIRECTORY | O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (top_fd < 0)
-        return errno == ENOENT ? 0 /* nothing ever ran here */
-                               : err_set(err, errno, "job.sweep", "cannot open '%s/scratch'", cache_dir);
+        return errno == ENOENT
+                   ? 0 /* nothing ever ran here */
+                   : err_set(err, errno, "job.sweep", "cannot open '%s/scratch'", cache_dir);
     top = fdopendir(fcntl(top_fd, F_DUPFD_CLOEXEC, 0));
     if (top == NULL)
         return err_set(err, errno, "job.sweep", "cannot read '%s/scratch'", cache_dir);

@@ -1,11 +1,10 @@
 /* The job gets a pty of its own; the caller's terminal is never handed in, only its bytes.
  *
- * While the job runs the caller's terminal is in raw mode. A supervisor that is killed cannot put it
- * back, so a small process waits at the end of a pipe and does. */
-#include "job/run_priv.h"
-
+ * While the job runs the caller's terminal is in raw mode. A supervisor that is killed cannot put
+ * it back, so a small process waits at the end of a pipe and does. */
 #include "base/cleanup.h"
 #include "base/kernel.h"
+#include "job/run_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +25,7 @@ bool run_terminal_wanted(const struct job_request *request)
 
 int run_terminal_prepare(struct run_terminal *terminal, struct err *err)
 {
-    *terminal = (struct run_terminal) {.watch_fd = -1, .master_fd = -1, .watch_pid = -1};
+    *terminal = (struct run_terminal){.watch_fd = -1, .master_fd = -1, .watch_pid = -1};
     terminal->used = true;
     if (tcgetattr(STDIN_FILENO, &terminal->before) < 0) {
         (void) err_set(err, errno, "job.tty", "stdin is not a terminal");
@@ -84,7 +83,8 @@ static int start_watch(struct run_terminal *terminal, struct err *err)
     terminal->watch_fd = ends[1];
     terminal->watch_pid = fork();
     if (terminal->watch_pid < 0)
-        return err_set(err, errno, "job.tty", "cannot start the process that restores the terminal");
+        return err_set(err, errno, "job.tty",
+                       "cannot start the process that restores the terminal");
     if (terminal->watch_pid == 0) {
         (void) close(ends[1]);
         watch(terminal, read_fd);

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* ---- writing ------------------------------------------------------------------------------------ */
+/* ---- writing ------------------------------------------------------------------------------------
+ */
 
 /* Failures stay in the buffer and are seen by wire_send. */
 static void add(struct buf *frame, const void *bytes, size_t size)
@@ -55,7 +56,8 @@ int wire_send(int fd, struct buf *frame)
     return fd_write_all(fd, frame->bytes, frame->size);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------------------------------
+ */
 
 static const void *take(struct wire_reader *reader, size_t size)
 {
@@ -171,7 +173,7 @@ enum wire_kind wire_open(const struct buf *frame, struct wire_reader *ret_reader
     struct wire_header header;
 
     memcpy(&header, frame->bytes, sizeof header);
-    *ret_reader = (struct wire_reader) {
+    *ret_reader = (struct wire_reader){
         .at = (const unsigned char *) frame->bytes + sizeof header,
         .left = header.size,
     };

@@ -32,7 +32,8 @@ struct wire_header {
     uint32_t size;
 };
 
-/* ---- writing: sticky failure in the buffer, see base/buf.h ------------------------------------- */
+/* ---- writing: sticky failure in the buffer, see base/buf.h -------------------------------------
+ */
 
 void wire_begin(struct buf *frame, enum wire_kind kind);
 void wire_add_u32(struct buf *frame, uint32_t value);
@@ -42,7 +43,8 @@ void wire_add_text(struct buf *frame, const char *text);
 /* Fills in the size and sends all of it, blocking. -errno; EMSGSIZE when the frame is too large. */
 int wire_send(int fd, struct buf *frame) MUST_CHECK;
 
-/* ---- reading ------------------------------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------------------------------
+ */
 
 struct wire_reader {
     const unsigned char *at;
@@ -53,8 +55,8 @@ struct wire_reader {
 uint32_t wire_u32(struct wire_reader *reader);
 uint64_t wire_u64(struct wire_reader *reader);
 const void *wire_bytes(struct wire_reader *reader, size_t *ret_size); /* borrowed from the frame */
-char *wire_text(struct wire_reader *reader);                          /* caller frees; NULL: broken */
-bool wire_ended(const struct wire_reader *reader);                    /* all read, nothing broken */
+char *wire_text(struct wire_reader *reader);       /* caller frees; NULL: broken */
+bool wire_ended(const struct wire_reader *reader); /* all read, nothing broken */
 
 /* Takes what is there on `fd` into `frame` (begin with an empty one). 1: a whole frame is in it,
  * 0: not yet (only with `wait` false), -EPIPE: the end, -EBADMSG: a size over the limit. */

@@ -22,7 +22,8 @@ static void assert_command(const struct world *world, const char *path)
     assert_string_equal(policy_command(world->policy)->path, full);
 }
 
-/* ---- the executable --------------------------------------------------------------------------- */
+/* ---- the executable ---------------------------------------------------------------------------
+ */
 
 static void finds_a_system_command_by_its_name(void **state)
 {
@@ -164,7 +165,8 @@ static void a_hidden_command_is_refused(void **state)
            "derive.command-hidden");
 }
 
-/* ---- PATH ----------------------------------------------------------------------------------------- */
+/* ---- PATH
+ * ----------------------------------------------------------------------------------------- */
 
 static void path_keeps_the_caller_s_order(void **state)
 {
@@ -181,7 +183,7 @@ static void an_empty_environment_has_the_system_s_path(void **state)
 {
     struct world *world = *state;
 
-    assert_int_equal(clearenv(), 0);
+    clear_environment();
     derive(world, &(struct derive_request){0});
     assert_true(on_path(world, "/usr/bin") >= 0);
     assert_true(on_path(world, "/bin") >= 0);
@@ -234,7 +236,8 @@ static void unfit_path_entries_add_nothing(void **state)
     refuse(world, &tool, "derive.command-missing");
 }
 
-/* ---- toolchains ------------------------------------------------------------------------------------ */
+/* ---- toolchains
+ * ------------------------------------------------------------------------------------ */
 
 static void a_toolchain_is_opened_and_searched(void **state)
 {
@@ -304,13 +307,13 @@ static void a_path_entry_through_a_symlink_becomes_physical(void **state)
               "../../share/fnm/node-versions/v20.1.0/installation");
     set_path(world, "home/.local/state/fnm_multishells/1/bin", "/usr/local/bin");
     derive(world, &tool);
-    assert_int_equal(
-        on_path(world, "home/.local/share/fnm/node-versions/v20.1.0/installation/bin"), 0);
+    assert_int_equal(on_path(world, "home/.local/share/fnm/node-versions/v20.1.0/installation/bin"),
+                     0);
 }
 
 static void a_layout_that_is_really_a_home_adds_nothing(void **state)
 {
-    static const char *const targets[] = {".", "/", "../other", ".ssh", ".config/wattle",
+    static const char *const targets[] = {".",        "/", "../other", ".ssh", ".config/wattle",
                                           "work/proj"};
     struct world *world = *state;
 
@@ -368,5 +371,5 @@ int main(void)
         WORLD_TEST(a_layout_behind_a_symlink_works_by_its_name),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_WORLD_TESTS(tests);
 }

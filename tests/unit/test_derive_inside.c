@@ -24,9 +24,10 @@ static void the_table_of_etc_is_sorted(void **state)
 
 static void secrets_of_etc_stay_outside(void **state)
 {
-    static const char *const closed[] = {"/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssh",
-                                         "/etc/machine-id", "/etc/ssl/private", "/etc/passwd",
-                                         "/etc/wattle", "/etc/npmrc", "/etc", "/etc/crypttab"};
+    static const char *const closed[] = {"/etc/shadow", "/etc/gshadow",    "/etc/sudoers",
+                                         "/etc/ssh",    "/etc/machine-id", "/etc/ssl/private",
+                                         "/etc/passwd", "/etc/wattle",     "/etc/npmrc",
+                                         "/etc",        "/etc/crypttab"};
     struct world *world = *state;
 
     derive(world, &plain);
@@ -56,7 +57,8 @@ static void password_and_group_files_name_the_caller(void **state)
 
     derive(world, &plain);
     place = place_at(world, "/etc/passwd");
-    (void) snprintf(line, sizeof line, "tester:x:%u:%u:Test Er:/wattle/home:", geteuid(), getegid());
+    (void) snprintf(line, sizeof line, "tester:x:%u:%u:Test Er:/wattle/home:", geteuid(),
+                    getegid());
     assert_int_equal(place->kind, POLICY_PLACE_FILE);
     assert_non_null(strstr(place->source, line));
     assert_null(strstr(place->source, "other"));
@@ -83,8 +85,9 @@ static void a_run_has_places_of_its_own(void **state)
 static void the_environment_is_clean(void **state)
 {
     static const char *const callers[] = {
-        "LD_PRELOAD", "NODE_OPTIONS", "PYTHONPATH", "SSH_AUTH_SOCK", "AWS_SECRET_ACCESS_KEY",
-        "BASH_ENV",   "GIT_DIR",      "PROMPT_COMMAND", "XDG_DATA_DIRS", "DISPLAY", "MAIL",
+        "LD_PRELOAD", "NODE_OPTIONS", "PYTHONPATH",     "SSH_AUTH_SOCK", "AWS_SECRET_ACCESS_KEY",
+        "BASH_ENV",   "GIT_DIR",      "PROMPT_COMMAND", "XDG_DATA_DIRS", "DISPLAY",
+        "MAIL",
     };
     struct world *world = *state;
 
@@ -126,7 +129,8 @@ static void only_sane_terminals_and_zones_come_in(void **state)
 static void the_owner_s_words_come_in(void **state)
 {
     struct world *world = *state;
-    const char *const words[] = {"A=1=2", "B", "MISSING", "EMPTY=", "LD_PRELOAD=x", "HOME=/x", NULL};
+    const char *const words[] = {
+        "A=1=2", "B", "MISSING", "EMPTY=", "LD_PRELOAD=x", "HOME=/x", NULL};
 
     assert_int_equal(setenv("B", "of the caller", 1), 0);
     derive(world, &(struct derive_request){.env = words});
@@ -201,5 +205,5 @@ int main(void)
         WORLD_TEST(the_git_configuration_is_the_owner_s_without_signing),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_WORLD_TESTS(tests);
 }

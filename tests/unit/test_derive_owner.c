@@ -177,7 +177,6 @@ static void refuses_a_location_that_is_a_dangling_symlink(void **state)
 static void follows_symlinked_configuration(void **state)
 {
     struct world *world = *state;
-    AUTO_FREE char *state_link = at(world, "home/.local");
     AUTO_FREE char *expected = at(world, "home/dotfiles/local/state/wattle");
 
     make_folder(world, "home/dotfiles/local");
@@ -219,5 +218,5 @@ int main(void)
         WORLD_TEST(a_runtime_folder_that_is_unfit_is_none),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_WORLD_TESTS(tests);
 }

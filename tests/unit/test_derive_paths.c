@@ -67,12 +67,18 @@ static void refuses_what_cannot_be_opened(void **state)
         const char *path;
         const char *id;
     } cases[] = {
-        {POLICY_READ, "/", "derive.path-broad"},      {POLICY_READ, "/proc", "derive.path-system"},
-        {POLICY_READ, "/dev/null", "derive.path-system"}, {POLICY_READ, "/sys", "derive.path-system"},
-        {POLICY_READ, "/tmp", "derive.path-system"},  {POLICY_WRITE, "/usr", "derive.path-broad"},
-        {POLICY_WRITE, "/usr/bin", "derive.path-broad"}, {POLICY_WRITE, "/etc", "derive.path-broad"},
-        {POLICY_WRITE, "/tmp", "derive.path-broad"},  {POLICY_WRITE, "/var", "derive.path-broad"},
-        {POLICY_HIDE, "/", "derive.path-broad"},      {POLICY_HIDE, "/proc/x", "derive.path-system"},
+        {POLICY_READ, "/", "derive.path-broad"},
+        {POLICY_READ, "/proc", "derive.path-system"},
+        {POLICY_READ, "/dev/null", "derive.path-system"},
+        {POLICY_READ, "/sys", "derive.path-system"},
+        {POLICY_READ, "/tmp", "derive.path-system"},
+        {POLICY_WRITE, "/usr", "derive.path-broad"},
+        {POLICY_WRITE, "/usr/bin", "derive.path-broad"},
+        {POLICY_WRITE, "/etc", "derive.path-broad"},
+        {POLICY_WRITE, "/var/tmp", "derive.path-broad"},
+        {POLICY_WRITE, "/var", "derive.path-broad"},
+        {POLICY_HIDE, "/", "derive.path-broad"},
+        {POLICY_HIDE, "/proc/x", "derive.path-system"},
         {POLICY_HIDE, "/wattle/home", "derive.path-system"},
     };
     struct world *world = *state;
@@ -195,11 +201,13 @@ static void symlinks_on_the_way_are_made_inside(void **state)
     assert_int_equal(access_of(world, "home/data/set"), POLICY_READ);
     assert_null(policy_place_find(world->policy, link)); /* ".." has no one meaning */
     enter(world, "home");
-    derive(world, &(struct derive_request){.pen = "work/proj", .paths = &one.path, .path_count = 0});
+    derive(world,
+           &(struct derive_request){.pen = "work/proj", .paths = &one.path, .path_count = 0});
     {
         const struct derive_flag_path path = {"link/set", POLICY_READ};
 
-        derive(world, &(struct derive_request){.pen = "work/proj", .paths = &path, .path_count = 1});
+        derive(world,
+               &(struct derive_request){.pen = "work/proj", .paths = &path, .path_count = 1});
     }
     assert_non_null(policy_place_find(world->policy, link));
     assert_string_equal(policy_place_find(world->policy, link)->source, "data");
@@ -238,7 +246,8 @@ static void opens_sockets_by_their_own_flag(void **state)
     refuse(world, &(struct derive_request){.unix_sockets = socket_list}, "derive.path-missing");
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ------------------------------------------------------------------------------------
+ */
 
 static void reads_the_owner_s_file(void **state)
 {
@@ -292,8 +301,8 @@ static void more_files_are_read_in_order(void **state)
     const char *const files[] = {first, second, NULL};
     const char *const missing[] = {"/nonexistent/x.json", NULL};
 
-    make_file(world, "one.json", "{\"wattle\": {\"env\": {\"A\": \"1\", \"B\": \"1\"}}}", 0600);
-    make_file(world, "two.json", "{\"wattle\": {\"env\": {\"B\": \"2\"}}}", 0600);
+    make_file(world, "one.json", "{\"wattle\": {\"env\": [\"A=1\", \"B=1\"]}}", 0600);
+    make_file(world, "two.json", "{\"wattle\": {\"env\": [\"B=2\"]}}", 0600);
     derive(world, &(struct derive_request){.policy_files = files});
     assert_string_equal(policy_env(world->policy, "A"), "1");
     assert_string_equal(policy_env(world->policy, "B"), "2");
@@ -311,8 +320,9 @@ static void the_administrator_only_tightens(void **state)
     if (geteuid() != 0)
         SKIP_TEST("the file must be root's");
     make_folder(world, "closed/a");
-    assert_true(asprintf(&text, "{\"filesystem\": {\"denyRead\": [\"%s\"]},"
-                                " \"wattle\": {\"limits\": {\"processes\": 10}}}",
+    assert_true(asprintf(&text,
+                         "{\"filesystem\": {\"denyRead\": [\"%s\"]},"
+                         " \"wattle\": {\"limits\": {\"processes\": 10}}}",
                          closed) > 0);
     make_file(world, "etc/config.json", text, 0644);
     derive(world, flag(&one, POLICY_READ, below));
@@ -334,7 +344,8 @@ static void the_administrator_can_forbid_a_pen(void **state)
 
     if (geteuid() != 0)
         SKIP_TEST("the file must be root's");
-    assert_true(asprintf(&text, "{\"filesystem\": {\"denyRead\": [\"%s/work\"]}}", world->home) > 0);
+    assert_true(asprintf(&text, "{\"filesystem\": {\"denyRead\": [\"%s/work\"]}}", world->home) >
+                0);
     make_file(world, "etc/config.json", text, 0644);
     refuse(world, &(struct derive_request){0}, "derive.pen-hidden");
 }
@@ -364,5 +375,5 @@ int main(void)
         WORLD_TEST(the_administrator_can_forbid_a_pen),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_WORLD_TESTS(tests);
 }

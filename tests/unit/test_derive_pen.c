@@ -42,9 +42,9 @@ static void refuses_what_is_no_folder(void **state)
 
 static void refuses_broad_roots(void **state)
 {
-    static const char *const broad[] = {"/", "/usr", "/etc", "/var", "/tmp", "/proc",
-                                        "/dev", "/usr/bin", "/proc/self", "/var/tmp", "/home",
-                                        "/usr/lib/gcc"};
+    static const char *const broad[] = {"/",          "/usr",     "/etc",  "/var",
+                                        "/tmp",       "/proc",    "/dev",  "/usr/bin",
+                                        "/proc/self", "/var/tmp", "/home", "/usr/lib/gcc"};
     struct world *world = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(broad); i++) {
@@ -283,5 +283,5 @@ int main(void)
         WORLD_TEST(a_pen_in_var_tmp_gets_a_real_folder_around_it),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_WORLD_TESTS(tests);
 }

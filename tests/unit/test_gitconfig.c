@@ -44,13 +44,14 @@ static void unquotes_and_quotes(void **state)
 static void leaves_out_all_other_keys(void **state)
 {
     (void) state;
-    assert_becomes("[core]\neditor = evil\npager = evil\nhooksPath = /x\nfsmonitor = evil\n"
-                   "sshCommand = evil\nexcludesFile = /x\nattributesFile = /x\n"
-                   "[alias]\nst = !evil\n[include]\npath = /x\n[includeIf \"gitdir:/\"]\npath = /x\n"
-                   "[credential]\nhelper = evil\n[url \"x\"]\ninsteadOf = y\n"
-                   "[commit]\ngpgsign = true\ntemplate = /x\n[gpg]\nprogram = evil\n"
-                   "[diff]\nexternal = evil\n[merge]\ntool = evil\n[init]\ntemplateDir = /x\n",
-                   "");
+    assert_becomes(
+        "[core]\neditor = evil\npager = evil\nhooksPath = /x\nfsmonitor = evil\n"
+        "sshCommand = evil\nexcludesFile = /x\nattributesFile = /x\n"
+        "[alias]\nst = !evil\n[include]\npath = /x\n[includeIf \"gitdir:/\"]\npath = /x\n"
+        "[credential]\nhelper = evil\n[url \"x\"]\ninsteadOf = y\n"
+        "[commit]\ngpgsign = true\ntemplate = /x\n[gpg]\nprogram = evil\n"
+        "[diff]\nexternal = evil\n[merge]\ntool = evil\n[init]\ntemplateDir = /x\n",
+        "");
 }
 
 static void a_subsection_is_another_section(void **state)

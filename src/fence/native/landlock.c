@@ -1,9 +1,8 @@
 /* The second layer on files: the same policy again, on objects instead of mounts. landlock(7). */
-#include "fence/native/native_priv.h"
-
 #include "base/cleanup.h"
 #include "base/kernel.h"
 #include "fence/fence.h"
+#include "fence/native/native_priv.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -66,8 +65,7 @@ static int create_ruleset(int abi, uint64_t *ret_handled)
  * Then one ABI less is tried. */
 int native_landlock_abi(void)
 {
-    int abi = kernel_result(
-        syscall(SYS_landlock_create_ruleset, NULL, 0, KERNEL_LANDLOCK_VERSION));
+    int abi = kernel_result(syscall(SYS_landlock_create_ruleset, NULL, 0, KERNEL_LANDLOCK_VERSION));
 
     for (; abi >= LEAST_ABI; abi--) {
         uint64_t handled;
@@ -89,9 +87,9 @@ static int add_grant(int ruleset_fd, const struct native_grant *grant, uint64_t 
     struct stat status;
 
     if (fd < 0)
-        return errno == ENOENT ? 0 /* an optional rule whose object is not there */
-                               : err_set(err, errno, "fence.landlock", "cannot open '%s' inside",
-                                         grant->path);
+        return errno == ENOENT
+                   ? 0 /* an optional rule whose object is not there */
+                   : err_set(err, errno, "fence.landlock", "cannot open '%s' inside", grant->path);
     if (fstat(fd, &status) < 0)
         return err_set(err, errno, "fence.landlock", "cannot look at '%s' inside", grant->path);
     if (!S_ISDIR(status.st_mode))

@@ -1,8 +1,7 @@
-#include "fence/native/native_priv.h"
-
 #include "base/cleanup.h"
 #include "base/kernel.h"
 #include "base/path.h"
+#include "fence/native/native_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +31,8 @@ static int gone_or_changed(int r, const struct native_step *step, struct err *er
         return err_hint(err, "Linux 5.12 or newer is needed; an outer sandbox may hide the call");
     }
     (void) err_set(err, -r, "fence.native-source", "cannot open '%s'", step->source);
-    return err_hint(err, "it was removed or replaced while the run was being started; run it again");
+    return err_hint(err,
+                    "it was removed or replaced while the run was being started; run it again");
 }
 
 static int64_t nanoseconds(const struct timespec *time)

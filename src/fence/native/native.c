@@ -126,8 +126,8 @@ static void release(void *plan)
 
 const struct fence_mech fence_native = {
     .name = "native",
-    .enforces = FENCE_HIDES_FILES | FENCE_GUARDS_NET | FENCE_OWN_PIDS | FENCE_BOUNDS |
-                FENCE_MOVES_PATHS,
+    .enforces =
+        FENCE_HIDES_FILES | FENCE_GUARDS_NET | FENCE_OWN_PIDS | FENCE_BOUNDS | FENCE_MOVES_PATHS,
     .clone_flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
                    CLONE_NEWNET | CLONE_NEWCGROUP,
     .prepare = prepare,

@@ -36,7 +36,7 @@ struct native_step {
     const char *path; /* inside, absolute */
     const char *source;
     uint64_t bytes;
-    uint64_t dev, inode; /* 0,0: not compared */
+    uint64_t dev, inode;                  /* 0,0: not compared */
     const struct policy_command *command; /* not NULL: the whole identity is compared */
 };
 
@@ -63,7 +63,7 @@ struct native_plan {
     char **owned; /* paths the plan made itself */
     size_t owned_count, owned_room;
 
-    const char *staging;  /* folder of the host the new root is attached on, for a moment */
+    const char *staging;       /* folder of the host the new root is attached on, for a moment */
     const char *shown_pid_max; /* text for kernel.pid_max; NULL: not ours to set */
     char pid_max[24];
     unsigned proc_masks; /* bit i: entry i of native_proc_masks exists on this kernel */
@@ -78,7 +78,8 @@ struct native_plan {
 int native_plan_make(const struct policy *policy, struct native_plan **ret_plan, struct err *err);
 void native_plan_free(struct native_plan *plan);
 
-/* The rest runs in the child: no malloc. `root_fd` is the new root, attached but not yet entered. */
+/* The rest runs in the child: no malloc. `root_fd` is the new root, attached but not yet entered.
+ */
 
 /* mounts.c */
 int native_mounts_build(const struct native_plan *plan, int *ret_root_fd, unsigned *ret_weak,
@@ -105,8 +106,7 @@ int native_restrict(int mount_fd, uint64_t attributes, bool below, const char *p
 struct native_covers {
     int file_fd, folder_fd; /* objects to clone covers from */
 };
-int native_dev_make(const struct native_plan *plan, int root_fd, const char *path,
-                    struct err *err);
+int native_dev_make(const struct native_plan *plan, int root_fd, const char *path, struct err *err);
 int native_proc_make(const struct native_plan *plan, const struct native_covers *covers,
                      int root_fd, const char *path, unsigned *ret_weak, struct err *err);
 unsigned native_proc_masks_here(bool root); /* parent */

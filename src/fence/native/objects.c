@@ -1,9 +1,8 @@
-#include "fence/native/native_priv.h"
-
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/kernel.h"
 #include "base/path.h"
+#include "fence/native/native_priv.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -167,8 +166,8 @@ int native_restrict(int mount_fd, uint64_t attributes, bool below, const char *p
                     struct err *err)
 {
     struct mount_attr attr = {.attr_set = attributes, .propagation = 1u << 18 /* MS_PRIVATE */};
-    const int r = kernel_mount_setattr(mount_fd, "",
-                                       AT_EMPTY_PATH | (below ? (unsigned) AT_RECURSIVE : 0u), &attr);
+    const int r = kernel_mount_setattr(
+        mount_fd, "", AT_EMPTY_PATH | (below ? (unsigned) AT_RECURSIVE : 0u), &attr);
 
     return r < 0 ? fail(r, path, "restrict the mount", err) : 0;
 }

@@ -1,8 +1,7 @@
-#include "fence/native/native_priv.h"
-
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "fence/native/native_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -29,27 +28,47 @@ static void *grow(void *list, size_t *room, size_t count, size_t size)
     return bigger;
 }
 
-static struct native_step *find_step(const struct native_plan *plan, const char *path)
+/* Where the first `size` bytes of `path` are, or belong, in the list, which is sorted by path: a
+ * parent comes before what lies below it. */
+static size_t search(const struct native_plan *plan, const char *path, size_t size, bool *ret_found)
 {
-    for (size_t i = 0; i < plan->step_count; i++) {
-        if (str_equal(plan->steps[i].path, path))
-            return &plan->steps[i];
+    size_t low = 0, high = plan->step_count;
+    const char *at;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (strncmp(plan->steps[middle].path, path, size) < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return NULL;
+    at = low < plan->step_count ? plan->steps[low].path : NULL;
+    *ret_found = at != NULL && strncmp(at, path, size) == 0 && at[size] == '\0';
+    return low;
 }
 
-/* Keeps the list sorted by path, so that a parent comes before what lies below it. */
+static struct native_step *find_step(const struct native_plan *plan, const char *path, size_t size)
+{
+    bool found;
+    const size_t at = search(plan, path, size, &found);
+
+    return found ? &plan->steps[at] : NULL;
+}
+
 static int add_step(struct native_plan *plan, const struct native_step *step, struct err *err)
 {
     struct native_step *steps =
         grow(plan->steps, &plan->step_room, plan->step_count, sizeof *plan->steps);
-    size_t at = plan->step_count;
+    bool found;
+    size_t at;
 
     if (steps == NULL)
         return err_memory(err);
     plan->steps = steps;
-    while (at > 0 && strcmp(steps[at - 1].path, step->path) > 0)
-        at--;
+    at = search(plan, step->path, strlen(step->path), &found);
+    if (found)
+        return err_set(err, EINVAL, "fence.twice", "'%s' is in the policy twice", step->path);
     memmove(&steps[at + 1], &steps[at], (plan->step_count - at) * sizeof *steps);
     steps[at] = *step;
     plan->step_count++;
@@ -69,7 +88,7 @@ static int add_grant(struct native_plan *plan, const char *path, enum native_rig
     if (grants == NULL)
         return err_memory(err);
     plan->grants = grants;
-    grants[plan->grant_count++] = (struct native_grant) {.path = path, .right = right};
+    grants[plan->grant_count++] = (struct native_grant){.path = path, .right = right};
     return 0;
 }
 
@@ -95,18 +114,24 @@ static bool is_mount(enum native_step_kind kind)
            kind == NATIVE_DEV || kind == NATIVE_PROC;
 }
 
+/* Length of the folder that holds the first `size` bytes of `path`; 0 for what lies in "/". */
+static size_t parent_size(const char *path, size_t size)
+{
+    while (size > 0 && path[size - 1] != '/')
+        size--;
+    return size > 0 ? size - 1 : 0;
+}
+
 /* The mount strictly above `path`; NULL: the new root itself. */
 static const struct native_step *mount_above(const struct native_plan *plan, const char *path)
 {
-    const struct native_step *found = NULL;
+    for (size_t size = parent_size(path, strlen(path)); size > 0; size = parent_size(path, size)) {
+        const struct native_step *step = find_step(plan, path, size);
 
-    for (size_t i = 0; i < plan->step_count; i++) {
-        const struct native_step *step = &plan->steps[i];
-
-        if (is_mount(step->kind) && path_is_below(path, step->path) && !str_equal(path, step->path))
-            found = step; /* sorted: the last one is the deepest */
+        if (step != NULL && is_mount(step->kind))
+            return step;
     }
-    return found;
+    return NULL;
 }
 
 static bool lies_on_ours(const struct native_plan *plan, const char *path)
@@ -122,9 +147,9 @@ static const struct {
     enum policy_place_kind place;
     enum native_step_kind step;
 } place_steps[] = {
-    {POLICY_PLACE_BIND, NATIVE_BIND},       {POLICY_PLACE_TMPFS, NATIVE_TMPFS},
-    {POLICY_PLACE_DEV, NATIVE_DEV},         {POLICY_PLACE_PROC, NATIVE_PROC},
-    {POLICY_PLACE_FOLDER, NATIVE_FOLDER},   {POLICY_PLACE_SYMLINK, NATIVE_SYMLINK},
+    {POLICY_PLACE_BIND, NATIVE_BIND},     {POLICY_PLACE_TMPFS, NATIVE_TMPFS},
+    {POLICY_PLACE_DEV, NATIVE_DEV},       {POLICY_PLACE_PROC, NATIVE_PROC},
+    {POLICY_PLACE_FOLDER, NATIVE_FOLDER}, {POLICY_PLACE_SYMLINK, NATIVE_SYMLINK},
     {POLICY_PLACE_FILE, NATIVE_FILE},
 };
 
@@ -148,7 +173,8 @@ static int add_place(struct native_plan *plan, const struct policy_place *place,
     return add_step(plan, &step, err);
 }
 
-/* A job could move a folder between a writable mount and a held name away and make the name anew. */
+/* A job could move a folder between a writable mount and a held name away and make the name anew.
+ */
 static int pin_ancestors(struct native_plan *plan, const struct native_step *above,
                          const char *path, struct err *err)
 {
@@ -158,11 +184,11 @@ static int pin_ancestors(struct native_plan *plan, const struct native_step *abo
 
         if (path[i] != '/')
             continue;
+        if (find_step(plan, path, i) != NULL)
+            continue;
         pin.path = own_prefix(plan, path, i);
         if (pin.path == NULL)
             return err_memory(err);
-        if (find_step(plan, pin.path) != NULL)
-            continue;
         r = add_step(plan, &pin, err);
         if (r < 0)
             return r;
@@ -179,6 +205,8 @@ static int add_island(struct native_plan *plan, const struct native_step *above,
 
     if (slash == NULL)
         return 0; /* directly below: being a mount point holds it */
+    if (find_step(plan, path, (size_t) (slash - path)) != NULL)
+        return 0;
     island.path = own_prefix(plan, path, (size_t) (slash - path));
     if (island.path == NULL)
         return err_memory(err);
@@ -235,8 +263,10 @@ static int add_rule(struct native_plan *plan, const struct policy *policy,
     };
     int r;
 
-    if (decides != rule && !rule->hold)
+    if (!rule->hold && (decides == NULL || !str_equal(decides->path, rule->path)))
         return 0; /* something absolute lies above it */
+    if (rule->hold && find_step(plan, rule->path, strlen(rule->path)) != NULL)
+        return 0; /* the plain rule of the same path has taken it into account */
     if ((given == POLICY_HIDE || rule->hold) && !shown)
         return 0; /* nothing shows it */
     if (grants_no_more(above, given))
@@ -254,7 +284,7 @@ static int add_command(struct native_plan *plan, const struct policy *policy, st
 
     if (command == NULL || !command->pinned)
         return 0;
-    step = (struct native_step) {
+    step = (struct native_step){
         .kind = NATIVE_BIND,
         .make_target = lies_on_ours(plan, command->path),
         .path = command->path,
@@ -263,7 +293,7 @@ static int add_command(struct native_plan *plan, const struct policy *policy, st
         .inode = command->inode,
         .command = command,
     };
-    same = find_step(plan, command->path);
+    same = find_step(plan, command->path, strlen(command->path));
     if (same == NULL)
         return add_step(plan, &step, err);
     *same = step;

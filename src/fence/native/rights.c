@@ -1,10 +1,9 @@
 /* Who the job is and what is left to it: ids, host name, loopback, limits, capabilities. */
-#include "fence/native/native_priv.h"
-
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/kernel.h"
 #include "fence/fence.h"
+#include "fence/native/native_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

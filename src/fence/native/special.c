@@ -1,10 +1,9 @@
 /* /dev and /proc of the new root. */
-#include "fence/native/native_priv.h"
-
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/kernel.h"
 #include "fence/fence.h"
+#include "fence/native/native_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,8 +20,7 @@ static void below(char *path, const char *top, const char *name)
     (void) snprintf(path, PATH_ROOM, "%s/%s", top, name);
 }
 
-int native_cover(const struct native_covers *covers, int root_fd, const char *path,
-                 struct err *err)
+int native_cover(const struct native_covers *covers, int root_fd, const char *path, struct err *err)
 {
     AUTO_CLOSE int target = native_open_target(root_fd, path, err);
     AUTO_CLOSE int tree = -1;
@@ -50,13 +48,14 @@ static const struct {
     const char *name;
     unsigned major, minor;
 } devices[] = {
-    {"null", 1, 3}, {"zero", 1, 5}, {"full", 1, 7}, {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0},
+    {"null", 1, 3},   {"zero", 1, 5},    {"full", 1, 7},
+    {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0},
 };
 
 static const struct {
     const char *name, *target;
 } device_links[] = {
-    {"fd", "/proc/self/fd"},       {"stdin", "/proc/self/fd/0"},  {"stdout", "/proc/self/fd/1"},
+    {"fd", "/proc/self/fd"},       {"stdin", "/proc/self/fd/0"}, {"stdout", "/proc/self/fd/1"},
     {"stderr", "/proc/self/fd/2"}, {"ptmx", "pts/ptmx"},
 };
 
@@ -80,8 +79,8 @@ static int bind_device(int root_fd, const char *top, size_t index, struct err *e
         return err_set(err, ENODEV, "fence.native-device", "'%s' is not the device of that name",
                        source);
     /* Read-only: a device still takes bytes, but root inside cannot change the node's mode. */
-    r = native_restrict(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, false, path,
-                        err);
+    r = native_restrict(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, false,
+                        path, err);
     if (r == 0)
         r = native_make_empty(root_fd, path, 0644, err);
     return r == 0 ? native_attach_made(tree, root_fd, path, err) : r;
@@ -101,13 +100,15 @@ static int mount_new(int root_fd, const char *top, const char *name, const char 
     return r == 0 ? native_attach_made(mount, root_fd, path, err) : r;
 }
 
-int native_dev_make(const struct native_plan *plan, int root_fd, const char *path,
-                    struct err *err)
+int native_dev_make(const struct native_plan *plan, int root_fd, const char *path, struct err *err)
 {
     /* No gid=5 as on hosts: that group is not mapped inside. `max` bounds what one job takes of the
      * machine's terminals. */
-    static const char *const terminals[][2] = {
-        {"newinstance", NULL}, {"ptmxmode", "0666"}, {"mode", "0620"}, {"max", "256"}, {NULL, NULL}};
+    static const char *const terminals[][2] = {{"newinstance", NULL},
+                                               {"ptmxmode", "0666"},
+                                               {"mode", "0620"},
+                                               {"max", "256"},
+                                               {NULL, NULL}};
     char size[32];
     const char *const memory[][2] = {{"size", size}, {"mode", "1777"}, {NULL, NULL}};
     int r = native_make_folder(root_fd, path, 0755, err);
