@@ -23,8 +23,7 @@ static void found_free(struct found *found)
     free(found->physical);
 }
 
-/* ---- looking ----------------------------------------------------------------------------------
- */
+/* ---- looking ----------------------------------------------------------------------------- */
 
 /* 0, -ENOENT: not here, -EACCES: here, but not to be executed. */
 static int probe(const char *path, struct stat *ret_seen)
@@ -117,8 +116,7 @@ static int look_at_path(const struct derivation *work, const char *path, struct 
     return r < 0 ? not_executable(path, err) : 0;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
+/* ---- opening ----------------------------------------------------------------------------- */
 
 static int link_is_in_pen(void *context, const char *link, const char *target)
 {

@@ -15,8 +15,7 @@ const struct derive_machine derive_this_machine = {
     .admin_file = "/etc/wattle/config.json",
 };
 
-/* ---- what every step uses
- * --------------------------------------------------------------------------- */
+/* ---- what every step uses ---------------------------------------------------------------- */
 
 int derive_note(const struct derivation *work, struct err *err, const char *format, ...)
 {
@@ -83,8 +82,7 @@ bool derive_shown(const struct derivation *work, const char *path)
     return policy_resolve(work->policy, path, NULL) != POLICY_HIDE;
 }
 
-/* ---- steps without a file of their own
- * --------------------------------------------------------------- */
+/* ---- steps without a file of their own --------------------------------------------------- */
 
 /* The owner was found without a pen, perhaps: none of its places may lie in one (L5). */
 static int check_locations(struct derivation *work, struct err *err)

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-/* ---- list.c: strings that grow ------------------------------------------------------------- */
+/* ---- list.c: strings that grow ----------------------------------------------------------- */
 
 struct derive_list {
     char **items;
@@ -22,7 +22,7 @@ int derive_list_add(struct derive_list *list, const char *text, struct err *err)
 bool derive_list_has(const struct derive_list *list, const char *text);
 void derive_list_free(struct derive_list *list);
 
-/* ---- the work at hand ---------------------------------------------------------------------- */
+/* ---- the work at hand -------------------------------------------------------------------- */
 
 /* Where on this machine to look; tests put files of their own in place of it. */
 struct derive_machine {
@@ -101,8 +101,7 @@ int derive_place_add(const struct derivation *work, enum policy_place_kind kind,
 /* Whether a rule shows `path` (of the host) inside. */
 bool derive_shown(const struct derivation *work, const char *path);
 
-/* ---- resolve.c: typed paths and symlinks ------------------------------------------------------
- */
+/* ---- resolve.c: typed paths and symlinks ------------------------------------------------- */
 
 /* Fills cwd and cwd_typed. A deleted folder is no error here. */
 int derive_cwd_find(struct derivation *work, struct err *err) MUST_CHECK;
@@ -126,8 +125,7 @@ int derive_links_place(struct derivation *work, struct err *err) MUST_CHECK;
 /* Whether `typed` will lead to the same folder inside. After derive_links_place. */
 bool derive_links_lead(const struct derivation *work, const char *typed);
 
-/* ---- judge.c: what kind of place a path is ------------------------------------------------------
- */
+/* ---- judge.c: what kind of place a path is ----------------------------------------------- */
 
 enum derive_fact {
     DERIVE_ROOT = 1u << 0,             /* "/" */
@@ -158,8 +156,7 @@ struct derive_verdict derive_judge(const struct derivation *work, const char *pa
 /* "is your home folder", "holds the credential place" ... for the gravest fact, or NULL. */
 const char *derive_verdict_text(unsigned facts);
 
-/* ---- secrets.c
- * ----------------------------------------------------------------------------------- */
+/* ---- secrets.c --------------------------------------------------------------------------- */
 
 /* Fills homes and secrets. */
 int derive_judge_prepare(struct derivation *work, struct err *err) MUST_CHECK;
@@ -169,8 +166,7 @@ int derive_cover(struct derivation *work, struct err *err) MUST_CHECK;
 /* Files and folders of the machine that only root has business with. */
 const char *const *derive_system_secrets(size_t *ret_count);
 
-/* ---- location.c: may this file or folder say what wattle does (L5)? -----------------------------
- */
+/* ---- location.c: may this file or folder say what wattle does (L5)? ---------------------- */
 
 int derive_location_outside(const char *path, const char *what, const char *const *tops,
                             struct err *err) MUST_CHECK;
@@ -181,14 +177,13 @@ int derive_location_judge(const struct derive_owner *owner, const char *path,
 int derive_location_above(const char *path, const char *stop, const char *what,
                           struct err *err) MUST_CHECK;
 
-/* ---- files.c: the owner's and the administrator's settings
- * --------------------------------------- */
+/* ---- files.c: the owner's and the administrator's settings ------------------------------- */
 
 int derive_files_read(struct derivation *work, struct err *err) MUST_CHECK;
 /* Limits, requirements, caches. */
 int derive_files_apply(const struct derivation *work, struct err *err) MUST_CHECK;
 
-/* ---- the steps ------------------------------------------------------------------------------- */
+/* ---- the steps --------------------------------------------------------------------------- */
 
 int derive_pen_find(struct derivation *work, struct err *err) MUST_CHECK;        /* pen, tree */
 int derive_pen_check(const struct derivation *work, struct err *err) MUST_CHECK; /* C7 */
@@ -212,16 +207,14 @@ int derive_gitconfig_add(const struct derivation *work, struct err *err) MUST_CH
 int derive_folder_add(struct derivation *work, const char *path, bool inside,
                       struct err *err) MUST_CHECK;
 
-/* ---- toolchain.c --------------------------------------------------------------------------------
- */
+/* ---- toolchain.c ------------------------------------------------------------------------- */
 
 /* Opens the known layout in which the PATH entry `path` (physical) lies. Returns 1 when it did. */
 int derive_toolchain_open(struct derivation *work, const char *path, struct err *err) MUST_CHECK;
 /* Adds the bin folders of the toolchains found to the folders searched. */
 int derive_toolchain_folders(struct derivation *work, struct err *err) MUST_CHECK;
 
-/* ---- gitconfig.c --------------------------------------------------------------------------------
- */
+/* ---- gitconfig.c ------------------------------------------------------------------------- */
 
 #define DERIVE_GITCONFIG_LIMIT_BYTES (64u << 10)
 struct derive_gitconfig; /* the allowed keys and their values */

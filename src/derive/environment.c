@@ -110,8 +110,7 @@ static int set_when_shown(const struct derivation *work, const char *name, struc
     return set(work, name, value, err);
 }
 
-/* ---- the owner's own words ----------------------------------------------------------------------
- */
+/* ---- the owner's own words --------------------------------------------------------------- */
 
 /* Names by which a loader, an interpreter or git runs what a variable says. */
 static bool is_injection(const char *name)
@@ -193,8 +192,7 @@ static int set_words(const struct derivation *work, struct err *err)
     return r;
 }
 
-/* ---- all of it
- * ------------------------------------------------------------------------------------ */
+/* ---- all of it --------------------------------------------------------------------------- */
 
 int derive_environment_set(const struct derivation *work, struct err *err)
 {

@@ -87,8 +87,7 @@ const char *const *derive_etc_entries(size_t *ret_count)
     return entries;
 }
 
-/* ---- one entry --------------------------------------------------------------------------------
- */
+/* ---- one entry --------------------------------------------------------------------------- */
 
 static int add_read(const struct derivation *work, const char *path, struct err *err)
 {
@@ -148,8 +147,7 @@ static int add_entry(const struct derivation *work, int etc_fd, const char *name
     return S_ISREG(mode) || S_ISDIR(mode) ? add_read(work, path, err) : 0;
 }
 
-/* ---- the listing
- * ---------------------------------------------------------------------------------- */
+/* ---- the listing ------------------------------------------------------------------------- */
 
 static int compare_first_part(const void *key, const void *item)
 {
@@ -225,8 +223,7 @@ int derive_etc_add(const struct derivation *work, struct err *err)
     return r;
 }
 
-/* ---- made for the run ---------------------------------------------------------------------------
- */
+/* ---- made for the run -------------------------------------------------------------------- */
 
 static int add_file(const struct derivation *work, const char *path, const char *content,
                     struct err *err)

@@ -12,8 +12,7 @@
 
 #define SETTINGS_LIMIT_BYTES (1u << 20)
 
-/* ---- one file -----------------------------------------------------------------------------------
- */
+/* ---- one file ---------------------------------------------------------------------------- */
 
 /* Follows symlinks and tells where the file is. */
 static int open_file(const char *path, char **ret_physical)
@@ -84,8 +83,7 @@ static int read_settings(const struct derivation *work, const char *path, const 
     return settings_parse(buf.bytes, buf.size, name, work->owner->home, source, ret_settings, err);
 }
 
-/* ---- all of them
- * ---------------------------------------------------------------------------------- */
+/* ---- all of them ------------------------------------------------------------------------- */
 
 static int add_settings(struct derivation *work, const char *path, const char *name,
                         struct err *err)
@@ -149,8 +147,7 @@ int derive_files_read(struct derivation *work, struct err *err)
     return r;
 }
 
-/* ---- limits -------------------------------------------------------------------------------------
- */
+/* ---- limits ------------------------------------------------------------------------------ */
 
 static uint64_t given(uint64_t earlier, uint64_t later)
 {

@@ -108,8 +108,7 @@ void derive_gitconfig_freep(struct derive_gitconfig **config)
     free(gone);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading ----------------------------------------------------------------------------- */
 
 struct line {
     const char *at;
@@ -302,8 +301,7 @@ int derive_gitconfig_read(struct derive_gitconfig *config, const char *text, siz
     return r;
 }
 
-/* ---- writing ----------------------------------------------------------------------------------
- */
+/* ---- writing ----------------------------------------------------------------------------- */
 
 static void print_setting(struct buf *buf, const char *name, const char *value)
 {
@@ -341,8 +339,7 @@ int derive_gitconfig_print(const struct derive_gitconfig *config, struct buf *bu
     return buf->failed;
 }
 
-/* ---- the owner's files
- * ------------------------------------------------------------------------------ */
+/* ---- the owner's files ------------------------------------------------------------------- */
 
 /* Follows symlinks: a file generated elsewhere is the owner's word as well. */
 static int read_file(struct derive_gitconfig *config, const char *path)

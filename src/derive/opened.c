@@ -34,8 +34,7 @@ static void whereabouts_free(struct whereabouts *where)
     free(where->typed);
 }
 
-/* ---- refusals -----------------------------------------------------------------------------------
- */
+/* ---- refusals ---------------------------------------------------------------------------- */
 
 static const struct refusal {
     unsigned fact;
@@ -107,8 +106,7 @@ static int refuse_kind(const struct opened *opened, const struct whereabouts *wh
     return err_hint(err, "devices and pipes of the host stay outside");
 }
 
-/* ---- credentials
- * ---------------------------------------------------------------------------------- */
+/* ---- credentials ------------------------------------------------------------------------- */
 
 /* Whether the owner wrote the place's own name, not that of something that leads there. */
 static bool is_named_exactly(const struct derivation *work, const struct whereabouts *where)
@@ -135,8 +133,7 @@ static int check_credentials(struct derivation *work, const struct opened *opene
     return err_hint(err, "a place for credentials is opened only by its own name");
 }
 
-/* ---- one path
- * ------------------------------------------------------------------------------------ */
+/* ---- one path ---------------------------------------------------------------------------- */
 
 static int find_missing(const struct derivation *work, const struct opened *opened,
                         struct whereabouts *where, struct err *err)
@@ -267,8 +264,7 @@ static int close_one(struct derivation *work, const struct opened *opened, struc
     return add_rule(work, opened, &where, err);
 }
 
-/* ---- all of them
- * ---------------------------------------------------------------------------------- */
+/* ---- all of them ------------------------------------------------------------------------- */
 
 typedef int each_opened(struct derivation *work, const struct opened *opened, struct err *err);
 
@@ -336,8 +332,7 @@ int derive_opened_add(struct derivation *work, struct err *err)
     return r < 0 ? r : each_path(work, false, close_one, err);
 }
 
-/* ---- sockets
- * -------------------------------------------------------------------------------------- */
+/* ---- sockets ----------------------------------------------------------------------------- */
 
 /* Who can talk to one of these can do nearly everything. */
 static bool is_powerful(const char *path)

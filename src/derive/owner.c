@@ -30,8 +30,7 @@ void derive_owner_freep(struct derive_owner **owner)
     free(gone);
 }
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ------------------------------------------------------------------------------- */
 
 /* It is written into /etc/passwd inside, and tools compare it. */
 static bool is_login(const char *name)
@@ -67,8 +66,7 @@ static char *group_name(const char *group_file, gid_t gid)
     return asprintf(&text, "gid%lu", (unsigned long) gid) < 0 ? NULL : text;
 }
 
-/* ---- home -------------------------------------------------------------------------------------
- */
+/* ---- home -------------------------------------------------------------------------------- */
 
 /* The physical path of a folder; NULL when it is none, or not of `uid` (which may be NULL). */
 static char *folder_of(const char *path, const uid_t *uid)
@@ -121,8 +119,7 @@ static int find_person(const struct derive_machine *machine, struct derive_owner
     return find_home(owner, known ? entry.home : NULL, err);
 }
 
-/* ---- wattle's own folders
- * ------------------------------------------------------------------------ */
+/* ---- wattle's own folders ---------------------------------------------------------------- */
 
 struct own_folder {
     const char *variable;

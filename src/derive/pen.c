@@ -9,8 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- which ------------------------------------------------------------------------------------
- */
+/* ---- which ------------------------------------------------------------------------------- */
 
 static int refuse_deleted(struct err *err)
 {
@@ -97,8 +96,7 @@ int derive_pen_find(struct derivation *work, struct err *err)
     return r < 0 ? r : find_trees(work, err);
 }
 
-/* ---- whether it can be one (C7)
- * ------------------------------------------------------------------- */
+/* ---- whether it can be one (C7) ---------------------------------------------------------- */
 
 static const struct {
     unsigned fact;
@@ -171,8 +169,7 @@ int derive_pen_check(const struct derivation *work, struct err *err)
     return r < 0 ? r : derive_rule_add(work, &rule, err);
 }
 
-/* ---- where the command starts
- * ----------------------------------------------------------------------- */
+/* ---- where the command starts ------------------------------------------------------------ */
 
 static int start_at(struct derivation *work, const char *physical, const char *typed,
                     struct err *err)

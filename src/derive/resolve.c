@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- the caller's folder --------------------------------------------------------------------- */
+/* ---- the caller's folder ----------------------------------------------------------------- */
 
 /* $PWD, when it is another name of the current folder. */
 static bool pwd_names(const char *pwd, const char *cwd)
@@ -42,8 +42,7 @@ int derive_cwd_find(struct derivation *work, struct err *err)
     return work->cwd_typed == NULL ? err_memory(err) : 0;
 }
 
-/* ---- typed to physical
- * --------------------------------------------------------------------------- */
+/* ---- typed to physical ------------------------------------------------------------------- */
 
 static bool has_parent_part(const char *path)
 {
@@ -156,8 +155,7 @@ int derive_resolve_missing(const char *path, char **ret_physical, bool *ret_exis
     return *ret_physical == NULL ? err_memory(err) : 0;
 }
 
-/* ---- symlinks made again inside
- * --------------------------------------------------------------------- */
+/* ---- symlinks made again inside ---------------------------------------------------------- */
 
 /* Names that the kernel or the fence makes there; nothing of ours can be put below them. */
 static bool is_foreign(const char *path)

@@ -65,8 +65,7 @@ int derive_roots_add(const struct derivation *work, struct err *err)
     return r;
 }
 
-/* ---- the run's own ------------------------------------------------------------------------------
- */
+/* ---- the run's own ----------------------------------------------------------------------- */
 
 static int add_tmpfs(const struct derivation *work, const char *path, struct err *err)
 {

@@ -41,8 +41,7 @@ int derive_folder_add(struct derivation *work, const char *path, bool inside, st
     return 0;
 }
 
-/* ---- one entry of PATH
- * ---------------------------------------------------------------------------- */
+/* ---- one entry of PATH ------------------------------------------------------------------- */
 
 static bool is_known_folder(const char *path)
 {
@@ -126,8 +125,7 @@ static int add_entry(struct derivation *work, const char *entry, struct err *err
     return add_other(work, clean, err);
 }
 
-/* ---- all of it
- * ------------------------------------------------------------------------------------ */
+/* ---- all of it --------------------------------------------------------------------------- */
 
 static int add_callers(struct derivation *work, struct err *err)
 {

@@ -22,7 +22,7 @@
 #define FIRST_PERSON_UID 1000u
 #define NOBODY_UID 65534u
 
-/* ---- homes ----------------------------------------------------------------------------------- */
+/* ---- homes ------------------------------------------------------------------------------- */
 
 /* The home of one line "name:x:uid:gid:gecos:home:shell" when it is a person's or root's; NULL. */
 static char *home_of_line(char *line)
@@ -108,8 +108,7 @@ static int read_homes(const char *passwd_file, struct derive_list *homes, struct
     return 0;
 }
 
-/* ---- which names a folder has
- * ---------------------------------------------------------------------- */
+/* ---- which names a folder has ------------------------------------------------------------ */
 
 #define LISTING_BITS 65536u
 
@@ -169,8 +168,7 @@ static void list_folder(int home_fd, const char *folder, struct listing *listing
     }
 }
 
-/* ---- credential places that exist
- * -------------------------------------------------------------------- */
+/* ---- credential places that exist -------------------------------------------------------- */
 
 /* The home, and the folders in it where most places are. */
 static const struct {
@@ -277,8 +275,7 @@ int derive_judge_prepare(struct derivation *work, struct err *err)
     return r;
 }
 
-/* ---- covering -----------------------------------------------------------------------------------
- */
+/* ---- covering ---------------------------------------------------------------------------- */
 
 static int cover(const struct derivation *work, const char *path, enum policy_origin origin,
                  const char *why, struct err *err)

@@ -153,8 +153,7 @@ static char *full_path(const struct derivation *work, const char *path)
     return path[0] == '/' ? strdup(path) : path_join(work->owner->home, path);
 }
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
+/* ---- opening ----------------------------------------------------------------------------- */
 
 static int note_unfit(const struct derivation *work, const struct layout *layout, const char *path,
                       unsigned facts, struct err *err)
@@ -199,8 +198,7 @@ static int open_path(struct derivation *work, const struct layout *layout, const
     return fd < 0 ? 0 : open_read(work, layout, typed, physical, err);
 }
 
-/* ---- versions ---------------------------------------------------------------------------------
- */
+/* ---- versions ---------------------------------------------------------------------------- */
 
 /* "v9.1" before "v10.0": digits by value, the rest by byte. */
 static int compare_versions(const char *a, const char *b)
@@ -261,8 +259,7 @@ static int expand(struct derivation *work, const struct layout *layout, const ch
     return r;
 }
 
-/* ---- one layout
- * ------------------------------------------------------------------------------------ */
+/* ---- one layout -------------------------------------------------------------------------- */
 
 /* The environment that tells a toolchain where it is, as its home inside is another one. */
 static int set_env(const struct derivation *work, const struct layout *layout, struct err *err)
@@ -322,8 +319,7 @@ int derive_toolchains_add(struct derivation *work, struct err *err)
     return r;
 }
 
-/* ---- PATH
- * ------------------------------------------------------------------------------------------- */
+/* ---- PATH -------------------------------------------------------------------------------- */
 
 static int add_bin(struct derivation *work, const struct layout *layout, const char *path,
                    struct err *err)

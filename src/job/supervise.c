@@ -252,8 +252,8 @@ static void check_clock(struct run *run)
 
     if (run->deadline_at_ms != 0 && now >= run->deadline_at_ms) {
         run->deadline_at_ms = 0;
-        run->result->timed_out = !run->exited;
-        if (!run->killing)
+        run->result->timed_out = !run->exited; /* what is left then is for the reader to take */
+        if (!run->exited && !run->killing)
             end_gently(run, SIGTERM);
     }
     if (run->kill_at_ms != 0 && now >= run->kill_at_ms) {

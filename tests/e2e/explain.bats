@@ -4,7 +4,7 @@
 load lib
 
 setup() {
-    make_world
+    make_world_at_home
     cp "$WATTLE_HELPERS/probe_paths" "$PEN/probe_paths"
 }
 

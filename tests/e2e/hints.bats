@@ -3,6 +3,10 @@
 
 load lib
 
+setup() {
+    make_world_at_home
+}
+
 @test "a blocked write names the path and what would allow it" {
     inside -- bash -c 'echo x >"$1/new"' job "$OUT"
     failed_inside

@@ -108,12 +108,14 @@ control() {
 
 # ---- the world of a test ---------------------------------------------------------------------
 
+# make_world [FOLDER]: below FOLDER instead of the test's own.
 make_world() {
     local name
+    WORLD=${1:-$BATS_TEST_TMPDIR}
     for name in "${!XDG_@}" "${!GIT_@}" "${!WATTLE_TEST_@}"; do unset "$name"; done
     unset SSH_AUTH_SOCK BASH_ENV ENV CDPATH
     umask 022
-    export HOME=$BATS_TEST_TMPDIR/home
+    export HOME=$WORLD/home
     PEN=$HOME/work/pen
     OUT=$HOME/outside
     mkdir -p "$PEN" "$OUT"
@@ -121,6 +123,16 @@ make_world() {
     echo topsecret >"$OUT/secret"
     OUTSIDE_PIDS=()
     cd "$PEN" || return 1
+}
+
+# A world that does not lie below /tmp or /var/tmp, where a job has its own: what is hidden there
+# cannot be told from what is not there.
+make_world_at_home() {
+    local home
+    home=$(getent passwd "$EUID" | cut -d: -f6)
+    [[ -n $home && $home != / && -w $home && $home != /tmp/* && $home != /var/tmp/* ]] ||
+        cannot "no writable home folder for uid $EUID outside of /tmp and /var/tmp"
+    make_world "$(mktemp -d "$home/wattle-e2e-XXXXXX")"
 }
 
 setup() {
@@ -137,7 +149,8 @@ stop_outside() {
 
 teardown() {
     stop_outside
-    chmod -R u+rwX "$BATS_TEST_TMPDIR" 2>/dev/null || true
+    chmod -R u+rwX "$WORLD" 2>/dev/null || true
+    [[ $WORLD == "$BATS_TEST_TMPDIR" ]] || rm -rf -- "$WORLD"
 }
 
 # Runs in the pen: $status, $output, $stderr.

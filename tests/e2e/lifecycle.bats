@@ -107,11 +107,9 @@ all_gone() {
         inside -- bash -c "exit $code"
         ended "$code"
     done
-    inside -- no-such-command-here
-    ended 127
+    run -127 --separate-stderr "$WATTLE" run --pen "$PEN" -- no-such-command-here
     said no-such-command-here
-    inside -- /no/such/file
-    ended 127
+    run -127 "$WATTLE" run --pen "$PEN" -- /no/such/file
     echo data >data
     inside -- ./data
     ended 126
@@ -119,8 +117,7 @@ all_gone() {
     ended 126
     printf '#!/no/such/interpreter\n' >script
     chmod +x script
-    inside -- ./script
-    [[ $status == 126 || $status == 127 ]] || fail "a script without its interpreter"
+    run -127 "$WATTLE" run --pen "$PEN" -- ./script
     for code in TERM KILL SEGV INT HUP USR1; do
         inside -- bash -c "kill -$code \$\$; sleep 5"
         ended $((128 + $(kill -l "$code")))

@@ -24,16 +24,23 @@ for pid in children: os.waitpid(pid, 0)'
 # The machine bounds processes by the pid namespace's own pid_max (also for root), or for an ordinary
 # user by RLIMIT_NPROC.
 weak() {
-    "$WATTLE" run --pen "$PEN" --status-fd 3 -- true 3>&1 | json '" ".join(v.get("weak", []))' | head -1
+    "$WATTLE" run --pen "$PEN" --status-fd 3 -- true 3>&1 | json '" ".join(v.get("weak", []))' 
+}
+
+# Root's processes are bounded by pid_max alone, which no kernel lets go below 301.
+most_processes() {
+    if [[ $EUID == 0 ]]; then echo 400; else echo 100; fi
 }
 
 @test "a fork bomb ends at --pids and harms nobody" {
     [[ $(weak) != *processes-none* ]] || cannot "nothing bounds root's processes here"
     outside sleep 300
-    inside --pids 100 -- bash -c "$(declare -f forks); forks"
+    local most count
+    most=$(most_processes)
+    inside --pids "$most" -- bash -c "$(declare -f forks); forks"
     said 'Resource temporarily unavailable'
-    local count=${output##*$'\n'}
-    ((count > 50 && count <= 100)) || fail "$count processes with --pids 100"
+    count=${output##*$'\n'}
+    ((count > most / 2 && count <= most)) || fail "$count processes with --pids $most"
     alive "$PID"
     works -- bash -c "$(declare -f forks); forks"
     said 600
@@ -42,9 +49,11 @@ weak() {
 
 @test "the job cannot lift its bound on processes" {
     [[ $(weak) != *processes-none* ]] || cannot "nothing bounds root's processes here"
-    inside --pids 100 -- bash -c 'echo 4000000 >/proc/sys/kernel/pid_max; ulimit -u unlimited'" 2>/dev/null; $(declare -f forks); forks"
-    local count=${output##*$'\n'}
-    ((count <= 100)) || fail "$count processes with --pids 100"
+    local most count
+    most=$(most_processes)
+    inside --pids "$most" -- bash -c 'echo 4000000 >/proc/sys/kernel/pid_max; ulimit -u unlimited'" 2>/dev/null; $(declare -f forks); forks"
+    count=${output##*$'\n'}
+    ((count <= most)) || fail "$count processes with --pids $most"
 }
 
 @test "open files are bounded, by default and by --open-files" {
@@ -73,10 +82,8 @@ except OSError as error: print(error.strerror, len(files) < 64)'
     inside -- bash -c 'truncate -s 4T big; stat -c %s big; truncate -s 1G fine && stat -c %s fine; rm -f big fine'
     said "$((1 << 30))"
     said_not "$((4 << 40))"
-    inside --file-size 1M -- bash -c '(head -c 3000000 /dev/zero >big) 2>&1; echo "$?"; stat -c %s big'
-    said "$((1 << 20))"
-    said_not 3000000
-    present big
+    inside --file-size 1M -- bash -c '(head -c 3000000 /dev/zero >big) 2>/dev/null; stat -c %s big'
+    printed "$((1 << 20))"
 }
 
 @test "memory without a cgroup: --memory is refused, and nothing is run" {

@@ -27,9 +27,9 @@ load lib
 @test "starts while somebody else changes the repository's files: none fails" {
     git init -q .
     outside bash -c 'for i in $(seq 100000); do touch .git/index.lock x.lock; rm -f .git/index.lock x.lock; mkdir -p t/u; rm -r t; done'
-    local i
-    for ((i = 0; i < 30; i++)); do
-        works -- true
+    local round
+    for round in {1..30}; do
+        works -- true "$round"
     done
     alive "$PID"
 }

@@ -90,15 +90,11 @@ works_in() {
     absent /tmp/other
 }
 
-@test "a pen in the home, and one in another mount" {
+@test "a pen in the home itself" {
     pen_named pen-in-home "$HOME"
-    local where
-    where=$(mktemp -d /dev/shm/wattle-e2e-XXXXXX)
-    works_in "$where"
-    rm -rf "$where"
 }
 
-@test "a pen on a tmpfs of its own, and a pen with a mount inside it" {
+@test "a pen that is another mount, a tmpfs, with a mount inside it" {
     need_tools unshare
     local flags=(-rm)
     [[ $EUID != 0 ]] || flags=(-m)

@@ -22,8 +22,7 @@ static void assert_command(const struct world *world, const char *path)
     assert_string_equal(policy_command(world->policy)->path, full);
 }
 
-/* ---- the executable ---------------------------------------------------------------------------
- */
+/* ---- the executable ---------------------------------------------------------------------- */
 
 static void finds_a_system_command_by_its_name(void **state)
 {
@@ -165,8 +164,7 @@ static void a_hidden_command_is_refused(void **state)
            "derive.command-hidden");
 }
 
-/* ---- PATH
- * ----------------------------------------------------------------------------------------- */
+/* ---- PATH -------------------------------------------------------------------------------- */
 
 static void path_keeps_the_caller_s_order(void **state)
 {
@@ -236,8 +234,7 @@ static void unfit_path_entries_add_nothing(void **state)
     refuse(world, &tool, "derive.command-missing");
 }
 
-/* ---- toolchains
- * ------------------------------------------------------------------------------------ */
+/* ---- toolchains -------------------------------------------------------------------------- */
 
 static void a_toolchain_is_opened_and_searched(void **state)
 {

@@ -246,8 +246,7 @@ static void opens_sockets_by_their_own_flag(void **state)
     refuse(world, &(struct derive_request){.unix_sockets = socket_list}, "derive.path-missing");
 }
 
-/* ---- files ------------------------------------------------------------------------------------
- */
+/* ---- files ------------------------------------------------------------------------------- */
 
 static void reads_the_owner_s_file(void **state)
 {
