@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The C library makes this one a macro for clang, and poisoning a macro is worth a warning there.
+ */
+#undef sprintf
+
 #pragma GCC poison strcpy strcat sprintf vsprintf strtok strtok_r atoi atol atoll system popen     \
     mktemp
 #pragma GCC poison tmpnam tempnam gets

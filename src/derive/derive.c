@@ -174,6 +174,7 @@ static void derivation_free(struct derivation *work)
     free(work->start);
     free(work->start_typed);
     free(work->tree);
+    free(work->survey);
     derive_list_free(&work->homes);
     derive_list_free(&work->secrets);
     derive_list_free(&work->named);

@@ -52,7 +52,8 @@ struct derivation {
     char *start_typed; /* the same as the caller names it */
     char *tree; /* outermost git work tree around the pen that is not the owner's home; or NULL */
 
-    struct derive_list homes; /* the owner's first, then those of /etc/passwd */
+    struct derive_survey *survey; /* of the owner's home */
+    struct derive_list homes;     /* the owner's first, then those of /etc/passwd */
     struct derive_list
         secrets; /* credential places of the owner that are symlinks: where they lead */
     struct derive_list named;  /* credential places the owner opened by their exact name */
@@ -159,6 +160,16 @@ const char *derive_verdict_text(unsigned facts);
 /* ---- secrets.c --------------------------------------------------------------------------- */
 
 /* Fills homes and secrets. */
+/* What the listings of a home say of a name below it; `home_fd` is that home. */
+struct derive_survey;
+struct derive_sighting {
+    bool may_exist; /* false: surely not there */
+    bool may_be_link;
+};
+struct derive_survey *derive_survey_new(void); /* NULL: out of memory; free() */
+struct derive_sighting derive_survey_place(struct derive_survey *survey, int home_fd,
+                                           const char *place);
+
 int derive_judge_prepare(struct derivation *work, struct err *err) MUST_CHECK;
 /* HIDE rules for the credential places that exist below what was opened, and for wattle's own. */
 int derive_cover(struct derivation *work, struct err *err) MUST_CHECK;

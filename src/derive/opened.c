@@ -50,8 +50,6 @@ static const struct refusal {
     {DERIVE_BROAD, false, true, false, "derive.path-broad",
      "name the folders in it that are meant"},
     {DERIVE_OWN, true, true, false, "derive.path-own", "no run may reach wattle's own files"},
-    {DERIVE_HOLDS_OWN, false, true, false, "derive.path-own",
-     "name the folders in it that are meant; a run that writes here could pose as wattle"},
     {DERIVE_SYSTEM, false, true, false, "derive.path-broad", "copy what is to be changed"},
 };
 

@@ -1,16 +1,11 @@
 /* Where homes and credentials really are, and the rules that keep them and wattle's own folders out
- * of what was opened.
- *
- * The table of credential places has hundreds of names; asking for each would cost more than a
- * start may. So the listings of the home, ~/.config and ~/.local/share say which can exist at all,
- * and which of those are symlinks. */
+ * of what was opened. */
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "derive/derive_priv.h"
 #include "policy/credentials.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -108,138 +103,20 @@ static int read_homes(const char *passwd_file, struct derive_list *homes, struct
     return 0;
 }
 
-/* ---- which names a folder has ------------------------------------------------------------ */
-
-#define LISTING_BITS 65536u
-
-/* One bit for the hash of every name: a name whose bit is missing is not there. One whose bit is
- * set may be another's; the kernel is asked then. */
-struct listing {
-    unsigned char names[LISTING_BITS / 8];
-    unsigned char links[LISTING_BITS / 8];
-};
-
-/* FNV-1a of the first part of `name`, folded to a bit's number. */
-static unsigned hash_part(const char *name)
-{
-    uint32_t hash = UINT32_C(2166136261);
-
-    for (; *name != '\0' && *name != '/'; name++)
-        hash = (hash ^ (unsigned char) *name) * UINT32_C(16777619);
-    return (hash ^ hash >> 16) % LISTING_BITS;
-}
-
-static void set_bit(unsigned char *bits, unsigned number)
-{
-    bits[number / 8] = (unsigned char) (bits[number / 8] | 1u << number % 8);
-}
-
-static bool has_bit(const unsigned char *bits, unsigned number)
-{
-    return (bits[number / 8] >> number % 8 & 1) != 0;
-}
-
-static bool entry_is_link(DIR *dir, const struct dirent *entry)
-{
-    struct stat seen;
-
-    if (entry->d_type != DT_UNKNOWN)
-        return entry->d_type == DT_LNK;
-    return fstatat(dirfd(dir), entry->d_name, &seen, AT_SYMLINK_NOFOLLOW) == 0 &&
-           S_ISLNK(seen.st_mode);
-}
-
-/* The names in `home`/`folder`; none where the caller cannot read either. */
-static void list_folder(int home_fd, const char *folder, struct listing *listing)
-{
-    AUTO_CLOSE int fd = openat(home_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    AUTO_CLOSEDIR DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    const struct dirent *entry = NULL;
-
-    if (dir == NULL)
-        return;
-    (void) TAKE_FD(fd); /* the stream owns it */
-    while ((entry = readdir(dir)) != NULL) {
-        unsigned number = hash_part(entry->d_name);
-
-        set_bit(listing->names, number);
-        if (entry_is_link(dir, entry))
-            set_bit(listing->links, number);
-    }
-}
-
 /* ---- credential places that exist -------------------------------------------------------- */
-
-/* The home, and the folders in it where most places are. */
-static const struct {
-    const char *folder;
-    const char *prefix;
-} listed[] = {
-    {".", ""},
-    {".config", ".config/"},
-    {".local/share", ".local/share/"},
-};
-
-struct survey {
-    struct listing at[ARRAY_SIZE(listed)];
-    bool loaded[ARRAY_SIZE(listed)];
-};
-
-struct sighting {
-    bool may_exist;
-    bool may_be_link;
-};
-
-static struct sighting survey_part(struct survey *survey, int home_fd, size_t index,
-                                   const char *place)
-{
-    struct listing *listing = &survey->at[index];
-    unsigned number = hash_part(place + strlen(listed[index].prefix));
-
-    if (!survey->loaded[index])
-        list_folder(home_fd, listed[index].folder, listing);
-    survey->loaded[index] = true;
-    return (struct sighting){
-        .may_exist = has_bit(listing->names, number),
-        .may_be_link = has_bit(listing->links, number),
-    };
-}
-
-/* What the listings say of a place. Parts they do not cover may be anything. */
-static struct sighting survey_place(struct survey *survey, int home_fd, const char *place)
-{
-    struct sighting sighting = survey_part(survey, home_fd, 0, place);
-    const char *rest = place;
-
-    for (size_t i = 1; sighting.may_exist && i < ARRAY_SIZE(listed); i++) {
-        struct sighting below;
-
-        if (!str_starts(place, listed[i].prefix))
-            continue;
-        below = survey_part(survey, home_fd, i, place);
-        sighting.may_exist = below.may_exist;
-        sighting.may_be_link = sighting.may_be_link || below.may_be_link;
-        rest = place + strlen(listed[i].prefix);
-    }
-    sighting.may_be_link = sighting.may_be_link || strchr(rest, '/') != NULL;
-    return sighting;
-}
 
 /* Calls `each` with the physical path of every place of `home` that exists, and whether it is
  * elsewhere than its name says. `all`: also of those that are where their name says. */
-static int each_place(const char *home, bool all,
+static int each_place(struct derive_survey *survey, const char *home, bool all,
                       int (*each)(void *context, const char *physical, struct err *err),
                       void *context, struct err *err)
 {
-    AUTO_FREE struct survey *survey = calloc(1, sizeof *survey);
     AUTO_CLOSE int home_fd = open(home, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int r = 0;
 
-    if (survey == NULL)
-        return err_memory(err);
     for (size_t i = 0; r == 0 && home_fd >= 0 && credential_places[i] != NULL; i++) {
         const char *place = credential_places[i];
-        struct sighting sighting = survey_place(survey, home_fd, place);
+        struct derive_sighting sighting = derive_survey_place(survey, home_fd, place);
         AUTO_FREE char *physical = NULL;
         AUTO_CLOSE int fd = -1;
 
@@ -270,9 +147,12 @@ int derive_judge_prepare(struct derivation *work, struct err *err)
         r = derive_list_add(&work->homes, work->owner->account_home, err);
     if (r == 0)
         r = read_homes(work->machine->passwd_file, &work->homes, err);
-    if (r == 0)
-        r = each_place(work->owner->home, false, add_secret, work, err);
-    return r;
+    if (r < 0)
+        return r;
+    work->survey = derive_survey_new();
+    if (work->survey == NULL)
+        return err_memory(err);
+    return each_place(work->survey, work->owner->home, false, add_secret, work, err);
 }
 
 /* ---- covering ---------------------------------------------------------------------------- */
@@ -323,9 +203,16 @@ static int cover_secrets(struct derivation *work, struct err *err)
     const char *const *system_secrets = derive_system_secrets(&count);
     int r = 0;
 
-    for (size_t i = 0; r == 0 && i < work->homes.count; i++)
-        if (home_is_opened(work, work->homes.items[i]))
-            r = each_place(work->homes.items[i], true, cover_secret, work, err);
+    for (size_t i = 0; r == 0 && i < work->homes.count; i++) {
+        AUTO_FREE struct derive_survey *survey = NULL;
+
+        if (!home_is_opened(work, work->homes.items[i]))
+            continue;
+        survey = derive_survey_new();
+        if (survey == NULL)
+            return err_memory(err);
+        r = each_place(survey, work->homes.items[i], true, cover_secret, work, err);
+    }
     for (size_t i = 0; r == 0 && i < work->secrets.count; i++)
         r = cover_secret(work, work->secrets.items[i], err);
     for (size_t i = 0; r == 0 && i < count; i++)

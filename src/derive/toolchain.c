@@ -294,15 +294,18 @@ static int open_layout(struct derivation *work, const struct layout *layout, con
 static int find_layout(struct derivation *work, const struct layout *layout, int home_fd,
                        bool *ret_found, struct err *err)
 {
-    AUTO_FREE char *typed = full_path(work, layout->root);
+    const bool absolute = layout->root[0] == '/';
+    AUTO_FREE char *typed = NULL;
     AUTO_FREE char *physical = NULL;
     AUTO_CLOSE int fd = -1;
 
+    if (!absolute && !derive_survey_place(work->survey, home_fd, layout->root).may_exist)
+        return 0;
+    typed = full_path(work, layout->root);
     if (typed == NULL)
         return err_memory(err);
-    fd = layout->root[0] == '/'
-             ? derive_open_physical(AT_FDCWD, layout->root, "", &physical)
-             : derive_open_physical(home_fd, work->owner->home, layout->root, &physical);
+    fd = absolute ? derive_open_physical(AT_FDCWD, layout->root, "", &physical)
+                  : derive_open_physical(home_fd, work->owner->home, layout->root, &physical);
     *ret_found = fd >= 0;
     return fd < 0 ? 0 : open_layout(work, layout, typed, physical, err);
 }

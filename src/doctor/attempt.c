@@ -1,11 +1,10 @@
 /* What is tried inside. The same program with the same words is run outside first, where it must
  * succeed. The last line of the output is "got" or "refused ERRNO", and nothing else counts as an
  * attempt that was made; whether it had an effect is looked at from outside. */
-#include "doctor/doctor.h"
-
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "doctor/doctor.h"
 #include "doctor/doctor_priv.h"
 
 #include <arpa/inet.h>
@@ -205,8 +204,7 @@ static int try_see(const char *const *args)
         buf_init(&line, READ_LIMIT_BYTES);
         (void) snprintf(path, sizeof path, "/proc/%s/cmdline", entry->d_name);
         if (!isdigit((unsigned char) entry->d_name[0]) ||
-            number_of(entry->d_name) == (int) getpid() ||
-            fd_read_file(AT_FDCWD, path, &line) < 0 ||
+            number_of(entry->d_name) == (int) getpid() || fd_read_file(AT_FDCWD, path, &line) < 0 ||
             memmem(line.bytes, line.size, args[0], strlen(args[0])) == NULL)
             continue;
         for (size_t i = 0; i < line.size; i++)

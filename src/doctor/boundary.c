@@ -1,10 +1,9 @@
 /* The boundary on files: reading, writing, listing, and what is handed in. */
-#include "doctor/doctor_priv.h"
-
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "doctor/doctor_priv.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -19,7 +18,8 @@ static void no_file(struct doctor_finding *finding)
     doctor_say(finding, DOCTOR_UNSEEN, "cannot use the temporary folder");
 }
 
-/* ---- effects: true when the attempt was one ------------------------------------------------------- */
+/* ---- effects: true when the attempt was one
+ * ------------------------------------------------------- */
 
 static bool shows_token(void *context, const struct doctor_outcome *outcome)
 {
@@ -128,7 +128,8 @@ void doctor_check_write(const struct doctor_world *world, struct doctor_finding 
         doctor_breakout_try(world, &breakout, finding);
 }
 
-/* The same flag opens the folder around wattle's own: what lies beside them is read, they are not. */
+/* The same flag opens the folder around wattle's own: what lies beside them is read, they are not.
+ */
 void doctor_check_own(const struct doctor_world *world, struct doctor_finding *finding)
 {
     char path[DOCTOR_PATH_BYTES], beside[DOCTOR_PATH_BYTES], token[sizeof world->token];
@@ -151,12 +152,13 @@ void doctor_check_descriptor(const struct doctor_world *world, struct doctor_fin
     char path[DOCTOR_PATH_BYTES], token[sizeof world->token], number[16];
     const char *const words[] = {"descriptor", number, "secret", NULL};
     const struct doctor_breakout breakout = {{.words = words}, shows_token, token, NULL};
-    const int closing_fd = open(world->outside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const int fd = dup(closing_fd); /* stays open over an exec, on purpose */
+    AUTO_CLOSE int fd = open(world->outside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     memcpy(token, world->token, sizeof token);
     (void) snprintf(number, sizeof number, "%d", fd);
-    if (fd < 0 || doctor_file(world->outside, "secret", token, path) < 0)
+    /* It stays open over an exec, on purpose. */
+    if (fd < 0 || fcntl(fd, F_SETFD, 0) < 0 ||
+        doctor_file(world->outside, "secret", token, path) < 0)
         no_file(finding);
     else
         doctor_breakout_try(world, &breakout, finding);
@@ -210,7 +212,8 @@ static bool policy_shows(const struct policy *policy, const char *path)
     return false;
 }
 
-/* Names that nothing in the policy accounts for; outside there is no policy, and every name counts. */
+/* Names that nothing in the policy accounts for; outside there is no policy, and every name counts.
+ */
 static bool lists_too_much(void *context, const struct doctor_outcome *outcome)
 {
     const char *home = context;

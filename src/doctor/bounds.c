@@ -1,8 +1,7 @@
 /* Bounds of real runs, reached for. */
-#include "doctor/doctor_priv.h"
-
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "doctor/doctor_priv.h"
 #include "fence/fence.h"
 #include "job/outlook.h"
 

@@ -1,11 +1,10 @@
 /* A check runs in a child, because it may hang, crash, or shut itself in. */
-#include "doctor/doctor_priv.h"
-
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/kernel.h"
+#include "doctor/doctor_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -101,8 +100,11 @@ bool doctor_check_run(const struct doctor_check *check, const struct doctor_worl
         return true;
     answer_fd = ends[0];
     pid = fork();
-    if (pid == 0)
+    if (pid == 0) {
+        (void) close(ends[0]);
+        (void) close(interrupt_fd);
         be_the_check(check, world, ends[1]);
+    }
     (void) close(ends[1]);
     if (pid < 0) {
         doctor_say(finding, DOCTOR_UNSEEN, "cannot start a process: %s", strerrordesc_np(errno));
@@ -118,7 +120,8 @@ bool doctor_check_run(const struct doctor_check *check, const struct doctor_worl
     return heard != INTERRUPTED;
 }
 
-/* ---- namespaces ------------------------------------------------------------------------------- */
+/* ---- namespaces -------------------------------------------------------------------------------
+ */
 
 static pid_t clone_into(uint64_t flags)
 {

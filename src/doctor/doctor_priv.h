@@ -38,6 +38,8 @@ enum doctor_kind {
     DOCTOR_BETTER, /* without it the fence is weaker */
 };
 
+enum doctor_stops { DOCTOR_STOPS_NOTHING, DOCTOR_STOPS_RUNS, DOCTOR_STOPS_ALL };
+
 enum doctor_group {
     DOCTOR_MACHINE,
     DOCTOR_KERNEL,
@@ -64,9 +66,10 @@ struct doctor_check {
     enum doctor_kind kind;
     const char *shows; /* what holds when it is ok */
     void (*run)(const struct doctor_world *world, struct doctor_finding *finding);
-    const char *mend; /* NULL: the finding says it, or nothing does */
-    unsigned weak;    /* bits of a run's start that make it WEAKER */
-    bool gate;        /* when it fails, no later group is tried */
+    const char *mend;        /* NULL: the finding says it, or nothing does */
+    const char *needs;       /* a check before it, without which it is not tried; NULL: none */
+    unsigned weak;           /* bits of a run's start that make it WEAKER */
+    enum doctor_stops stops; /* what is not tried when it fails */
 };
 
 extern const struct doctor_check doctor_checks[];
@@ -78,7 +81,8 @@ void doctor_mend(struct doctor_finding *finding, const char *format, ...) PRINTF
 /* MISSING (or `status`) with the sentence and the hint of `err`. */
 void doctor_fail(struct doctor_finding *finding, enum doctor_status status, const struct err *err);
 
-/* ---- world.c: where the checks happen --------------------------------------------------------- */
+/* ---- world.c: where the checks happen ---------------------------------------------------------
+ */
 
 struct doctor_world {
     struct err err;             /* code 0: all below is there */
@@ -87,6 +91,7 @@ struct doctor_world {
     struct derive_owner *staged; /* the same person with wattle's folders below `own` */
     char *program;               /* our own executable */
     char *top;                   /* temporary, removed with the world */
+    int top_fd;                  /* ... locked, so that others can tell it from a left one */
     char *pen;                   /* ... a pen */
     char *outside;               /* ... a folder no policy opens */
     char *own;                   /* ... stands in for wattle's own folders */
@@ -115,15 +120,16 @@ bool doctor_check_run(const struct doctor_check *check, const struct doctor_worl
 int doctor_in_namespaces(uint64_t flags, int (*act)(void *context, struct err *err), void *context,
                          struct err *err) MUST_CHECK;
 
-/* ---- settings.c: what the machine's owner has set ------------------------------------------------ */
+/* ---- settings.c: what the machine's owner has set
+ * ------------------------------------------------ */
 
 struct doctor_settings {
     bool root;
-    bool filtered;          /* a seccomp filter is on us: an outer sandbox */
+    bool filtered;           /* a seccomp filter is on us: an outer sandbox */
     bool apparmor_restricts; /* kernel.apparmor_restrict_unprivileged_userns */
-    bool userns_clone_off;  /* kernel.unprivileged_userns_clone, of Debian */
-    bool userns_max_zero;   /* user.max_user_namespaces */
-    int ptrace_scope;       /* kernel.yama.ptrace_scope; 0: none */
+    bool userns_clone_off;   /* kernel.unprivileged_userns_clone, of Debian */
+    bool userns_max_zero;    /* user.max_user_namespaces */
+    int ptrace_scope;        /* kernel.yama.ptrace_scope; 0: none */
 };
 
 /* `proc` is "/proc". What cannot be read counts as not restricting. */
@@ -131,10 +137,11 @@ void doctor_settings_read(const char *proc, struct doctor_settings *settings);
 /* The one thing that mends user namespaces that do not work; never NULL. */
 const char *doctor_settings_mend(const struct doctor_settings *settings);
 
-/* ---- trial.c: one attempt, outside and in real runs -------------------------------------------- */
+/* ---- trial.c: one attempt, outside and in real runs --------------------------------------------
+ */
 
 struct doctor_trial {
-    const char *const *words;  /* of `wattle doctor attempt`; ends with NULL */
+    const char *const *words;       /* of `wattle doctor attempt`; ends with NULL */
     struct derive_flag_path opened; /* path NULL: none */
     const char *unix_socket;
     const char *env;
@@ -142,14 +149,14 @@ struct doctor_trial {
 };
 
 struct doctor_outcome {
-    bool ran;  /* the attempt came to its end and said what came of it */
-    bool got;  /* ... that it got what it tried for */
+    bool ran; /* the attempt came to its end and said what came of it */
+    bool got; /* ... that it got what it tried for */
     bool started;
     unsigned weak;
     int landlock_abi;
-    struct err err; /* code 0, or why nothing ran */
+    struct err err;        /* code 0, or why nothing ran */
     struct policy *policy; /* of the run inside; NULL outside */
-    char why[64];   /* "EACCES" */
+    char why[64];          /* "EACCES" */
     char output[16384];
 };
 
@@ -167,7 +174,8 @@ struct doctor_breakout {
     void *context;
     const struct doctor_trial *opened; /* the same where the policy allows it; NULL: none does */
 };
-/* It must work outside, not inside, and inside where the policy opens it: else nothing was shown. */
+/* It must work outside, not inside, and inside where the policy opens it: else nothing was shown.
+ */
 void doctor_breakout_try(const struct doctor_world *world, const struct doctor_breakout *breakout,
                          struct doctor_finding *finding);
 
@@ -175,6 +183,9 @@ void doctor_breakout_try(const struct doctor_world *world, const struct doctor_b
 
 struct doctor_verdict {
     bool confines;
+    bool leaks; /* runs start here, and the boundary was not seen to hold */
+    const char
+        *why; /* of the first check that says no; borrowed from its finding; NULL: confines */
     bool weaker;
     unsigned weak;
     int landlock_abi;

@@ -1,8 +1,7 @@
 /* Checks of what a process puts on itself for good: Landlock and the filter. */
-#include "doctor/doctor_priv.h"
-
 #include "base/cleanup.h"
 #include "base/kernel.h"
+#include "doctor/doctor_priv.h"
 #include "fence/fence.h"
 #include "fence/native/seccomp.h"
 #include "job/outlook.h"
@@ -13,7 +12,8 @@
 
 /* ---- seccomp -------------------------------------------------------------------------------- */
 
-/* The bit stays off where the file system or the caller's groups do not take it: no control then. */
+/* The bit stays off where the file system or the caller's groups do not take it: no control then.
+ */
 static bool set_id_works(int fd)
 {
     struct stat seen;
@@ -71,7 +71,8 @@ static int enter_domain(const char *open_path)
 
     rule.fd = path_fd;
     if (r >= 0)
-        r = kernel_result(syscall(SYS_landlock_add_rule, ruleset_fd, KERNEL_LANDLOCK_RULE_PATH, &rule, 0));
+        r = kernel_result(
+            syscall(SYS_landlock_add_rule, ruleset_fd, KERNEL_LANDLOCK_RULE_PATH, &rule, 0));
     if (r >= 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         r = -errno;
     return r < 0 ? r : kernel_result(syscall(SYS_landlock_restrict_self, ruleset_fd, 0));

@@ -1,7 +1,6 @@
 /* Checks of namespaces: users, processes, network. */
-#include "doctor/doctor_priv.h"
-
 #include "base/cleanup.h"
+#include "doctor/doctor_priv.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -89,8 +88,7 @@ static int leave_daemon(void *context, struct err *err)
     (void) close(ready[1]);
     if (pid < 0 || read(ready[0], &byte, 1) != 1)
         return err_set(err, ECHILD, "doctor.fork", "cannot start a process in a pid namespace");
-    return getpid() == 1 ? 0
-                         : err_set(err, EINVAL, "doctor.pid", "the first process is not pid 1");
+    return getpid() == 1 ? 0 : err_set(err, EINVAL, "doctor.pid", "the first process is not pid 1");
 }
 
 void doctor_check_pids(const struct doctor_world *world, struct doctor_finding *finding)
@@ -127,8 +125,8 @@ static int listen_here(union inet *ret_address)
     AUTO_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     socklen_t length = sizeof *ret_address;
 
-    *ret_address = (union inet){
-        .in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}};
+    *ret_address =
+        (union inet){.in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}};
     if (fd < 0 || bind(fd, &ret_address->any, length) < 0 || listen(fd, 4) < 0 ||
         getsockname(fd, &ret_address->any, &length) < 0)
         return -errno;

@@ -1,9 +1,8 @@
 /* Checks of the machine: folders, configuration, settings. */
-#include "doctor/doctor_priv.h"
-
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "doctor/doctor_priv.h"
 #include "job/outlook.h"
 
 #include <errno.h>
@@ -91,9 +90,9 @@ static const struct {
     long type;
     const char *name;
 } networks[] = {
-    {NFS_SUPER_MAGIC, "nfs"}, {SMB_SUPER_MAGIC, "smb"},   {0xff534d42, "cifs"},
-    {0xfe534d42, "smb2"},     {AFS_SUPER_MAGIC, "afs"},   {CODA_SUPER_MAGIC, "coda"},
-    {V9FS_MAGIC, "9p"},       {0x00c36400, "ceph"},       {0x0bd00bd0, "lustre"},
+    {NFS_SUPER_MAGIC, "nfs"}, {SMB_SUPER_MAGIC, "smb"}, {0xff534d42, "cifs"},
+    {0xfe534d42, "smb2"},     {AFS_SUPER_MAGIC, "afs"}, {CODA_SUPER_MAGIC, "coda"},
+    {V9FS_MAGIC, "9p"},       {0x00c36400, "ceph"},     {0x0bd00bd0, "lustre"},
     {0x47504653, "gpfs"},     {0x19830326, "fhgfs"},
 };
 
@@ -133,7 +132,8 @@ void doctor_check_local(const struct doctor_world *world, struct doctor_finding 
                 state != NULL ? "XDG_STATE_HOME" : "XDG_CACHE_HOME");
 }
 
-/* ---- configuration ---------------------------------------------------------------------------- */
+/* ---- configuration ----------------------------------------------------------------------------
+ */
 
 void doctor_check_configuration(const struct doctor_world *world, struct doctor_finding *finding)
 {
@@ -156,7 +156,8 @@ void doctor_check_configuration(const struct doctor_world *world, struct doctor_
         doctor_say(finding, DOCTOR_OK, "'%s'", world->owner->config_dir);
 }
 
-/* ---- settings --------------------------------------------------------------------------------- */
+/* ---- settings ---------------------------------------------------------------------------------
+ */
 
 static int use_rights(void *context, struct err *err)
 {
@@ -203,8 +204,9 @@ void doctor_check_debuggers(const struct doctor_world *world, struct doctor_find
     doctor_say(finding, DOCTOR_REMARK,
                "kernel.yama.ptrace_scope is %d: gdb and strace do not work inside",
                settings.ptrace_scope);
-    doctor_mend(finding, settings.ptrace_scope == 2
-                             ? "sudo sysctl -w kernel.yama.ptrace_scope=1, if you want them"
-                             : "set kernel.yama.ptrace_scope=1 in /etc/sysctl.d and restart, if you "
-                               "want them");
+    doctor_mend(finding,
+                settings.ptrace_scope == 2
+                    ? "sudo sysctl -w kernel.yama.ptrace_scope=1, if you want them"
+                    : "set kernel.yama.ptrace_scope=1 in /etc/sysctl.d and restart, if you "
+                      "want them");
 }

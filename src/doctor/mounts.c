@@ -1,11 +1,10 @@
 /* Checks of mounts, of /proc and of path look-up, by the calls the fence is built with. */
-#include "doctor/doctor_priv.h"
-
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/kernel.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "doctor/doctor_priv.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -63,7 +62,8 @@ static int attach_new(const struct doctor_world *world, struct err *err)
     return r < 0 ? fail(r, "cannot attach a file system", err) : TAKE_FD(mount_fd);
 }
 
-/* ---- making, cloning, restricting --------------------------------------------------------------- */
+/* ---- making, cloning, restricting ---------------------------------------------------------------
+ */
 
 static int try_new(const struct doctor_world *world, struct err *err)
 {
@@ -118,13 +118,25 @@ static int in_namespaces(const struct doctor_world *world, uint64_t flags,
     return doctor_in_namespaces(flags, act, context.out, err);
 }
 
+/* A refusal is somebody's decision, and no matter of the kernel's age. */
+static void fail_by(const struct err *err, struct doctor_finding *finding)
+{
+    struct doctor_settings settings;
+
+    doctor_fail(finding, DOCTOR_MISSING, err);
+    if (err->code != EPERM && err->code != EACCES)
+        return;
+    doctor_settings_read("/proc", &settings);
+    doctor_mend(finding, "%s", doctor_settings_mend(&settings));
+}
+
 void doctor_check_mounts(const struct doctor_world *world, struct doctor_finding *finding)
 {
     char path[DOCTOR_PATH_BYTES];
     struct err err = {0};
 
     if (in_namespaces(world, CLONE_NEWNS, try_mounts, &err) < 0)
-        doctor_fail(finding, DOCTOR_MISSING, &err);
+        fail_by(&err, finding);
     else if (doctor_file(world->pen, INSIDE_NAME, NULL, path) < 0 || access(path, F_OK) == 0)
         doctor_say(finding, DOCTOR_MISSING, "a mount made inside is seen outside");
     else
@@ -156,7 +168,7 @@ void doctor_check_pivot(const struct doctor_world *world, struct doctor_finding 
     struct err err = {0};
 
     if (in_namespaces(world, CLONE_NEWNS, try_pivot, &err) < 0)
-        doctor_fail(finding, DOCTOR_MISSING, &err);
+        fail_by(&err, finding);
     else
         doctor_say(finding, DOCTOR_OK, "nothing of the old one was left");
 }

@@ -1,9 +1,8 @@
 /* The boundary on what is no file: sockets, processes, namespaces, time. */
-#include "doctor/doctor_priv.h"
-
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "doctor/doctor_priv.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -79,9 +78,9 @@ void doctor_check_abstract(const struct doctor_world *world, struct doctor_findi
     const int length = snprintf(name, sizeof name, "wattle-doctor-%s", world->token);
 
     memcpy(address.local.sun_path + 1, name, (size_t) length);
-    listener_fd = listen_at(AF_UNIX, &address,
-                            (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1) +
-                                (socklen_t) length);
+    listener_fd =
+        listen_at(AF_UNIX, &address,
+                  (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1) + (socklen_t) length);
     if (listener_fd < 0)
         no_listener(finding, listener_fd);
     else
@@ -154,7 +153,8 @@ static bool has_pending(pid_t pid, int signal)
     if (fd_read_file(AT_FDCWD, path, &text) < 0)
         return true; /* it is gone */
     line = strstr(text.bytes, "\nShdPnd:");
-    return line == NULL || (strtoull(line + strlen("\nShdPnd:"), NULL, 16) >> (signal - 1) & 1) != 0;
+    return line == NULL ||
+           (strtoull(line + strlen("\nShdPnd:"), NULL, 16) >> (signal - 1) & 1) != 0;
 }
 
 /* And takes another one for the next time. */

@@ -1,9 +1,8 @@
 /* What was found, for people and for programs. */
-#include "doctor/doctor_priv.h"
-
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "doctor/doctor_priv.h"
 #include "fence/fence.h"
 #include "job/outlook.h"
 
@@ -51,15 +50,25 @@ static void apply_weakness(unsigned weak, struct doctor_finding *finding)
     doctor_mend(finding, "%s", weakness.mend);
 }
 
+/* A check of the boundary that stops no other comes after a run that started. */
+static bool leaks(const struct doctor_check *check, const struct doctor_finding *finding)
+{
+    return check->group == DOCTOR_BOUNDARY && check->stops == DOCTOR_STOPS_NOTHING &&
+           finding->status != DOCTOR_SKIPPED;
+}
+
 static void count_finding(const struct doctor_check *check, const struct doctor_finding *finding,
                           struct doctor_verdict *verdict)
 {
     const bool missing = finding->status >= DOCTOR_MISSING;
 
-    if (missing && check->kind == DOCTOR_MUST)
+    if (missing && check->kind == DOCTOR_MUST) {
+        verdict->why = verdict->confines ? finding->detail : verdict->why;
         verdict->confines = false;
-    else if (missing || finding->status == DOCTOR_WEAKER)
+        verdict->leaks = verdict->leaks || leaks(check, finding);
+    } else if (missing || finding->status == DOCTOR_WEAKER) {
         verdict->weaker = true;
+    }
     if (finding->landlock_abi > 0)
         verdict->landlock_abi = finding->landlock_abi;
 }
@@ -71,8 +80,7 @@ static unsigned weak_of(const struct doctor_check *check, const struct doctor_fi
 
     if (!finding->started && !asks)
         return 0;
-    return asks ? finding->weak & FENCE_WEAK_MEMORY
-                : finding->weak & ~(unsigned) FENCE_WEAK_MEMORY;
+    return asks ? finding->weak & FENCE_WEAK_MEMORY : finding->weak & ~(unsigned) FENCE_WEAK_MEMORY;
 }
 
 void doctor_conclude(const struct doctor_check *checks, size_t count,
@@ -144,11 +152,18 @@ static void add_group(enum doctor_group group, const struct doctor_check *checks
 
 static void add_summary(const struct doctor_verdict *verdict, struct buf *out)
 {
-    if (!verdict->confines)
+    const char *weaker = verdict->weaker ? ", weaker than the best" : "";
+
+    if (verdict->leaks)
+        (void) buf_add_text(out,
+                            "does not confine: a run was not seen to hold; do not rely on it\n");
+    else if (!verdict->confines)
         (void) buf_add_text(out, "cannot confine: wattle run refuses to start commands here\n");
+    else if (verdict->landlock_abi == 0)
+        (void) buf_printf(out, "confines: by 'native', without Landlock%s\n", weaker);
     else
         (void) buf_printf(out, "confines: by 'native', Landlock ABI %d%s\n", verdict->landlock_abi,
-                          verdict->weaker ? ", weaker than the best" : "");
+                          weaker);
 }
 
 /* Skipped ones are of no use one by one, unless somebody asked for all. */
@@ -196,8 +211,7 @@ static json_t *text_of(const char *text)
     return json_text(text, strlen(text));
 }
 
-static json_t *check_to_json(const struct doctor_check *check,
-                             const struct doctor_finding *finding)
+static json_t *check_to_json(const struct doctor_check *check, const struct doctor_finding *finding)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "name", check->name, "group",
                      group_names[check->group], "kind",
@@ -234,12 +248,12 @@ int doctor_print_json(const struct doctor_check *checks, size_t count,
                       const struct doctor_finding *findings, const struct doctor_verdict *verdict,
                       struct buf *text)
 {
-    AUTO(json_free) json_t *object =
-        json_pack("{s:s, s:i, s:b, s:s?, s:i, s:o, s:o}", "schema", "wattle.doctor", "v", 1,
-                  "confines", (int) verdict->confines, "mechanism",
-                  verdict->confines ? "native" : NULL, "landlock_abi", verdict->landlock_abi,
-                  "checks", checks_to_json(checks, count, findings), "weak",
-                  weak_to_json(verdict->weak));
+    AUTO(json_free)
+    json_t *object = json_pack(
+        "{s:s, s:i, s:b, s:s?, s:o?, s:i, s:o, s:o}", "schema", "wattle.doctor", "v", 1, "confines",
+        (int) verdict->confines, "mechanism", verdict->confines ? "native" : NULL, "why",
+        verdict->why != NULL ? text_of(verdict->why) : NULL, "landlock_abi", verdict->landlock_abi,
+        "checks", checks_to_json(checks, count, findings), "weak", weak_to_json(verdict->weak));
 
     return object == NULL ? -ENOMEM : json_print(text, object);
 }

@@ -1,9 +1,8 @@
 /* Settings of this machine that forbid user namespaces or change what works inside. */
-#include "doctor/doctor_priv.h"
-
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "doctor/doctor_priv.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -48,7 +47,8 @@ void doctor_settings_read(const char *proc, struct doctor_settings *settings)
     *settings = (struct doctor_settings){
         .root = geteuid() == 0,
         .filtered = wears_filter(proc),
-        .apparmor_restricts = number_of(proc, "sys/kernel/apparmor_restrict_unprivileged_userns") > 0,
+        .apparmor_restricts =
+            number_of(proc, "sys/kernel/apparmor_restrict_unprivileged_userns") > 0,
         .userns_clone_off = number_of(proc, "sys/kernel/unprivileged_userns_clone") == 0,
         .userns_max_zero = number_of(proc, "sys/user/max_user_namespaces") == 0,
         .ptrace_scope = scope > 0 ? (int) scope : 0,
@@ -57,7 +57,7 @@ void doctor_settings_read(const char *proc, struct doctor_settings *settings)
 
 const char *doctor_settings_mend(const struct doctor_settings *settings)
 {
-    if (settings->userns_max_zero)
+    if (settings->userns_max_zero && !settings->filtered) /* else it is the outer sandbox's */
         return "sudo sysctl -w user.max_user_namespaces=15000";
     if (!settings->root && settings->userns_clone_off)
         return "sudo sysctl -w kernel.unprivileged_userns_clone=1";
@@ -69,6 +69,7 @@ const char *doctor_settings_mend(const struct doctor_settings *settings)
         return "an outer sandbox refuses it: run wattle outside of it, or allow it there "
                "(docker run --security-opt seccomp=unconfined)";
     if (settings->root)
-        return "run wattle as an ordinary user, or give the container CAP_SETFCAP and CAP_SYS_ADMIN";
+        return "run wattle as an ordinary user, or give the container CAP_SETFCAP and "
+               "CAP_SYS_ADMIN";
     return "use a kernel with CONFIG_USER_NS; a security module or a chroot may refuse it as well";
 }

@@ -1,10 +1,9 @@
 /* One attempt, made twice or three times: outside, where it must succeed; inside a real run, where
  * it must not; and inside where the policy opens what it wants. */
-#include "doctor/doctor_priv.h"
-
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "doctor/doctor_priv.h"
 #include "job/job.h"
 
 #include <errno.h>
@@ -158,8 +157,8 @@ static int derive(const struct doctor_world *world, const struct doctor_trial *t
 
 static void keep_output(const struct job_output *kept, struct doctor_outcome *outcome)
 {
-    const size_t size = kept->head_size < sizeof outcome->output ? kept->head_size
-                                                                 : sizeof outcome->output - 1;
+    const size_t size =
+        kept->head_size < sizeof outcome->output ? kept->head_size : sizeof outcome->output - 1;
 
     memcpy(outcome->output, kept->head, size);
     outcome->output[size] = '\0';
@@ -215,8 +214,8 @@ struct doctor_outcome *doctor_trial_inside(const struct doctor_world *world,
 static bool works_outside(const struct doctor_world *world, const struct doctor_breakout *breakout,
                           struct doctor_finding *finding)
 {
-    AUTO(doctor_outcome_freep) struct doctor_outcome *outcome =
-        doctor_trial_outside(world, &breakout->trial);
+    AUTO(doctor_outcome_freep)
+    struct doctor_outcome *outcome = doctor_trial_outside(world, &breakout->trial);
 
     if (outcome != NULL && breakout->effect(breakout->context, outcome))
         return true;
@@ -245,8 +244,8 @@ static void judge_inside(const struct doctor_breakout *breakout,
 static void judge_opened(const struct doctor_world *world, const struct doctor_breakout *breakout,
                          struct doctor_finding *finding)
 {
-    AUTO(doctor_outcome_freep) struct doctor_outcome *outcome =
-        doctor_trial_inside(world, breakout->opened);
+    AUTO(doctor_outcome_freep)
+    struct doctor_outcome *outcome = doctor_trial_inside(world, breakout->opened);
     char detail[160];
 
     if (outcome != NULL && breakout->effect(breakout->context, outcome)) {
@@ -256,10 +255,10 @@ static void judge_opened(const struct doctor_world *world, const struct doctor_b
     }
     doctor_say(finding, DOCTOR_UNSEEN,
                "nothing was shown: it does not work inside even where the policy opens it (%s)",
-               outcome == NULL              ? "no memory"
-               : outcome->err.code != 0     ? outcome->err.what
-               : outcome->why[0] != '\0'    ? outcome->why
-                                            : "no effect");
+               outcome == NULL           ? "no memory"
+               : outcome->err.code != 0  ? outcome->err.what
+               : outcome->why[0] != '\0' ? outcome->why
+                                         : "no effect");
 }
 
 void doctor_breakout_try(const struct doctor_world *world, const struct doctor_breakout *breakout,

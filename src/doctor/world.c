@@ -1,20 +1,22 @@
 /* Where the checks happen: folders that are gone afterwards. Nothing of the owner's is changed. */
-#include "doctor/doctor_priv.h"
-
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "base/tree.h"
+#include "doctor/doctor_priv.h"
 #include "job/job.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 int doctor_file(const char *top, const char *name, const char *text, char *path)
@@ -29,7 +31,11 @@ int doctor_file(const char *top, const char *name, const char *text, char *path)
     return fd < 0 ? -errno : fd_write_all(fd, text, strlen(text));
 }
 
-/* ---- making it ------------------------------------------------------------------------------ */
+#define TOP_NAME "wattle-doctor."
+
+enum { LEFT_AFTER_SECONDS = 60 };
+
+/* ---- who we are ----------------------------------------------------------------------------- */
 
 static int make_token(struct doctor_world *world)
 {
@@ -57,6 +63,54 @@ static int find_program(struct doctor_world *world)
     return world->program == NULL ? err_memory(&world->err) : 0;
 }
 
+/* ---- what a visit that was killed has left ------------------------------------------------------
+ */
+
+static void remove_folder(const char *path)
+{
+    AUTO_CLOSE int parent_fd = -1;
+    AUTO_FREE char *parent = strdup(path);
+    AUTO_FREE char *scratch = path_join(path, "own/cache");
+    char *slash = parent != NULL ? strrchr(parent, '/') : NULL;
+
+    if (slash == NULL || scratch == NULL)
+        return;
+    slash[slash == parent ? 1 : 0] = '\0';
+    parent_fd = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    (void) !job_sweep(scratch, NULL); /* cgroups of runs that were killed */
+    /* What does not go is in a folder for temporary files already. */
+    (void) !tree_remove(parent_fd, path_base(path), NULL);
+}
+
+/* Ours, not held by a visit, and not so new that its visit may be about to lock it. */
+static bool is_left(const char *path)
+{
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    struct stat seen;
+
+    return fd >= 0 && fstat(fd, &seen) == 0 && seen.st_uid == geteuid() &&
+           seen.st_ctim.tv_sec + LEFT_AFTER_SECONDS < time(NULL) &&
+           flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+static void sweep(const char *parent)
+{
+    AUTO_CLOSEDIR DIR *dir = opendir(parent);
+    struct dirent *entry;
+
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        AUTO_FREE char *path = NULL;
+
+        if (!str_starts(entry->d_name, TOP_NAME))
+            continue;
+        path = path_join(parent, entry->d_name);
+        if (path != NULL && is_left(path))
+            remove_folder(path);
+    }
+}
+
+/* ---- making it ------------------------------------------------------------------------------ */
+
 static char *make_top(const char *parent)
 {
     AUTO_FREE char *pattern = NULL;
@@ -64,7 +118,8 @@ static char *make_top(const char *parent)
 
     if (parent == NULL || parent[0] != '/' || path_physical(parent, &physical, NULL) < 0)
         return NULL;
-    if (asprintf(&pattern, "%s/wattle-doctor.XXXXXX", str_equal(physical, "/") ? "" : physical) < 0)
+    sweep(physical);
+    if (asprintf(&pattern, "%s/" TOP_NAME "XXXXXX", str_equal(physical, "/") ? "" : physical) < 0)
         pattern = NULL;
     return pattern != NULL && mkdtemp(pattern) != NULL ? TAKE_PTR(pattern) : NULL;
 }
@@ -89,6 +144,10 @@ static int make_folders(struct doctor_world *world)
     if (world->top == NULL)
         return err_set(&world->err, EACCES, "doctor.folder",
                        "cannot make a temporary folder in '/tmp' or '/var/tmp'");
+    world->top_fd = open(world->top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (world->top_fd < 0 || flock(world->top_fd, LOCK_EX) < 0)
+        return err_set(&world->err, errno, "doctor.folder", "cannot lock the folder '%s'",
+                       world->top);
     r = make_folder(world->top, "pen", &world->pen, &world->err);
     if (r == 0)
         r = make_folder(world->top, "outside", &world->outside, &world->err);
@@ -118,7 +177,7 @@ void doctor_world_make(struct doctor_world *world)
 {
     int r;
 
-    *world = (struct doctor_world){0};
+    *world = (struct doctor_world){.top_fd = -1};
     r = make_token(world);
     if (r == 0)
         r = find_program(world);
@@ -130,28 +189,11 @@ void doctor_world_make(struct doctor_world *world)
         (void) !derive_owner_find(NULL, &world->owner, &world->owner_err);
 }
 
-/* ---- removing it ---------------------------------------------------------------------------- */
-
-static void remove_top(const struct doctor_world *world)
-{
-    AUTO_CLOSE int parent_fd = -1;
-    AUTO_FREE char *parent = strdup(world->top);
-    char *slash = parent != NULL ? strrchr(parent, '/') : NULL;
-
-    if (slash == NULL)
-        return;
-    slash[slash == parent ? 1 : 0] = '\0';
-    parent_fd = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    /* What does not go is in a folder for temporary files already. */
-    (void) !tree_remove(parent_fd, path_base(world->top), NULL);
-}
-
 void doctor_world_remove(struct doctor_world *world)
 {
-    if (world->staged != NULL && world->staged->cache_dir != NULL)
-        (void) !job_sweep(world->staged->cache_dir, NULL); /* cgroups of runs that were killed */
+    cleanup_close(&world->top_fd);
     if (world->top != NULL)
-        remove_top(world);
+        remove_folder(world->top);
     derive_owner_freep(&world->owner);
     derive_owner_freep(&world->staged);
     free(world->program);

@@ -261,6 +261,30 @@ static int make_cache(const struct job_request *request, struct err *err)
                     "package caches of this pen, seen by its jobs only", err);
 }
 
+/* ---- wattle's own folders ----------------------------------------------------------------------- */
+
+/* What is not there yet cannot be covered, and could come to be while the job looks on. */
+static int make_own(const struct policy *policy, struct err *err)
+{
+    for (size_t i = 0; i < policy_rules(policy); i++) {
+        const struct policy_rule *rule = policy_rule_at(policy, i);
+        AUTO_FREE char *parent = NULL;
+        int r;
+
+        if (rule->origin != POLICY_FROM_OWN || access(rule->path, F_OK) == 0)
+            continue;
+        parent = strndup(rule->path, (size_t) (path_base(rule->path) - rule->path) - 1);
+        if (parent == NULL)
+            return err_memory(err);
+        if (policy_resolve(policy, parent, NULL) == POLICY_HIDE)
+            continue; /* nothing shows where it would be */
+        r = make_parents(rule->path);
+        if (r < 0)
+            return err_set(err, -r, "job.own-folder", "cannot make '%s', to hide it", rule->path);
+    }
+    return 0;
+}
+
 /* ---- all of it --------------------------------------------------------------------------------
  */
 
@@ -285,6 +309,8 @@ int run_files_make(struct run_files *files, const struct job_request *request, s
         run_spare_remember(files, request->policy);
     if (r >= 0)
         r = make_cache(request, err);
+    if (r >= 0)
+        r = make_own(request->policy, err);
     if (r < 0)
         run_files_remove(files, request->policy);
     return r < 0 ? r : 0;

@@ -44,15 +44,16 @@ struct task {
 static int send_output(struct server *server)
 {
     const struct job_output *output = &server->output;
+    const size_t to_the_edge = JOB_KEEP_BYTES - output->tail_start;
+    const size_t first = output->tail_size < to_the_edge ? output->tail_size : to_the_edge;
     AUTO(buf_free) struct buf frame = {0};
-    char tail[JOB_KEEP_BYTES];
 
-    for (size_t i = 0; i < output->tail_size; i++)
-        tail[i] = output->tail[(output->tail_start + i) % JOB_KEEP_BYTES];
     wire_begin(&frame, WIRE_OUTPUT);
     wire_add_u64(&frame, output->total_bytes);
     wire_add_bytes(&frame, output->head, output->head_size);
-    wire_add_bytes(&frame, tail, output->tail_size);
+    wire_add_u32(&frame, (uint32_t) output->tail_size);
+    wire_add_raw(&frame, output->tail + output->tail_start, first);
+    wire_add_raw(&frame, output->tail, output->tail_size - first);
     return wire_send(server->fd, &frame);
 }
 

@@ -11,7 +11,7 @@
  */
 
 /* Failures stay in the buffer and are seen by wire_send. */
-static void add(struct buf *frame, const void *bytes, size_t size)
+void wire_add_raw(struct buf *frame, const void *bytes, size_t size)
 {
     if (buf_add(frame, bytes, size) < 0)
         return;
@@ -22,23 +22,23 @@ void wire_begin(struct buf *frame, enum wire_kind kind)
     const struct wire_header header = {.kind = kind};
 
     buf_init(frame, WIRE_LIMIT_BYTES);
-    add(frame, &header, sizeof header);
+    wire_add_raw(frame, &header, sizeof header);
 }
 
 void wire_add_u32(struct buf *frame, uint32_t value)
 {
-    add(frame, &value, sizeof value);
+    wire_add_raw(frame, &value, sizeof value);
 }
 
 void wire_add_u64(struct buf *frame, uint64_t value)
 {
-    add(frame, &value, sizeof value);
+    wire_add_raw(frame, &value, sizeof value);
 }
 
 void wire_add_bytes(struct buf *frame, const void *bytes, size_t size)
 {
     wire_add_u32(frame, (uint32_t) size);
-    add(frame, bytes, size);
+    wire_add_raw(frame, bytes, size);
 }
 
 void wire_add_text(struct buf *frame, const char *text)

@@ -38,6 +38,7 @@ struct wire_header {
 void wire_begin(struct buf *frame, enum wire_kind kind);
 void wire_add_u32(struct buf *frame, uint32_t value);
 void wire_add_u64(struct buf *frame, uint64_t value);
+void wire_add_raw(struct buf *frame, const void *bytes, size_t size);
 void wire_add_bytes(struct buf *frame, const void *bytes, size_t size); /* with its length */
 void wire_add_text(struct buf *frame, const char *text);
 /* Fills in the size and sends all of it, blocking. -errno; EMSGSIZE when the frame is too large. */

@@ -28,7 +28,7 @@ fill() {
 
 # The paths to ask about: all of the home, a sample of the system.
 paths() {
-    find "$HOME" -not -name $'*\n*' -not -path "$HOME/.cache/wattle/scratch*"
+    find "$HOME" -not -name probe_paths -not -path "$HOME/.cache/wattle/scratch*"
     find / -maxdepth 1
     find /etc -maxdepth 1 | head -120
     find /usr -maxdepth 2 | head -120
@@ -46,7 +46,9 @@ agree() {
     [[ ! -s $BATS_TEST_TMPDIR/complaints ]] || fail "explain complains: $(head -5 "$BATS_TEST_TMPDIR/complaints")"
     run --separate-stderr bash -c '"$1" run --pen "${@:3}" -- ./probe_paths <"$2" >"$2.kernel"' caller "$WATTLE" "$BATS_TEST_TMPDIR/paths" "$PEN" "$@"
     ended 0
-    run /usr/bin/python3 "$BATS_TEST_DIRNAME/compare_explain.py" "$BATS_TEST_TMPDIR/said" "$BATS_TEST_TMPDIR/paths.kernel"
+    "$WATTLE" policy show --json --pen "$PEN" "$@" >"$BATS_TEST_TMPDIR/policy"
+    run /usr/bin/python3 "$BATS_TEST_DIRNAME/compare_explain.py" "$BATS_TEST_TMPDIR/policy" "$BATS_TEST_TMPDIR/said" \
+        "$BATS_TEST_TMPDIR/paths.kernel"
     [[ $status == 0 ]] || fail "explain and the kernel differ with: $*"
     echo "# $output" >&3
 }
@@ -80,6 +82,7 @@ agree() {
 }
 
 @test "explain: exit status, the rule and the reason" {
+    fill
     run "$WATTLE" policy explain "$PEN"
     ended 0
     said write

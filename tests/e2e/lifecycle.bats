@@ -273,7 +273,7 @@ all_gone() {
 # Kills a run of which the scratch was filled by SCRIPT.
 crash_with() {
     rm -f "$PEN/started"
-    outside "$WATTLE" run --pen "$PEN" -- bash -c "$1"'; touch started; sleep 300'
+    outside "$WATTLE" run --pen "$PEN" -- bash -c "($1)"'; touch started; exec sleep 300'
     until_true test -e "$PEN/started"
     BELOW=$(descendants "$PID")
     kill -KILL "$PID"

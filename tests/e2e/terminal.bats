@@ -41,8 +41,9 @@ setup() {
 }
 
 @test "an interactive shell with job control" {
-    run ptydrive.py 'expect=ready' 'send=sleep 100\r' 'send=\x1a' 'expect=Stopped' 'send=jobs -l\r' 'expect=sleep 100' \
-        'send=bg\r' 'expect=sleep 100 &' 'send=kill %1; wait; echo over-$((6*7))\r' 'expect=over-42' \
+    run ptydrive.py 'expect=ready' 'send=sh -c "echo up-$((2+3)); exec sleep 100"\r' \
+        'expect=up-5' 'send=\x1a' 'expect=Stopped' 'send=jobs\r' 'expect=Stopped' 'send=bg\r' 'expect=&' \
+        'send=kill %1; wait; echo over-$((6*7))\r' 'expect=over-42' \
         'send=cat\r' 'send=typed\r' 'expect=typed' 'send=\x04' 'send=echo again-$((7*7))\r' 'expect=again-49' \
         'send=exit 3\r' wait cooked -- "${T[@]}" bash --norc -c 'echo ready; exec bash --norc -i'
     ended 0

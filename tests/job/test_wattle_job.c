@@ -20,10 +20,10 @@
 #include <unistd.h>
 
 struct world {
-    char top[64];  /* a folder of the test's own on disk */
+    char top[64]; /* a folder of the test's own on disk */
     char pen[96], cache[96], state[96];
-    pid_t pid;     /* wattle-job */
-    int fd;        /* our end of its socket */
+    pid_t pid; /* wattle-job */
+    int fd;    /* our end of its socket */
 };
 
 struct answer {
@@ -32,7 +32,8 @@ struct answer {
     struct wire_reader reader;
 };
 
-/* ---- a policy by hand -------------------------------------------------------------------------- */
+/* ---- a policy by hand --------------------------------------------------------------------------
+ */
 
 static char *text(const char *constant)
 {
@@ -105,7 +106,8 @@ static struct policy *make_policy(const struct world *world)
     return policy;
 }
 
-/* ---- talking to it ------------------------------------------------------------------------------ */
+/* ---- talking to it ------------------------------------------------------------------------------
+ */
 
 static void send_start(const struct world *world, const struct policy *policy, const char *script)
 {
@@ -227,7 +229,8 @@ static bool exists(const struct world *world, const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* ---- tests ---------------------------------------------------------------------------------------- */
+/* ---- tests
+ * ---------------------------------------------------------------------------------------- */
 
 static void reports_start_output_and_end(void **state)
 {
@@ -259,7 +262,8 @@ static void keeps_head_and_tail_of_a_flood(void **state)
     size_t head_size, tail_size;
     const char *head, *tail;
 
-    run(world, "echo first; i=0; while [ $i -lt 300 ]; do printf '%01000d' 0; i=$((i+1)); done; echo last");
+    run(world, "echo first; i=0; while [ $i -lt 300 ]; do printf '%01000d' 0; i=$((i+1)); done; "
+               "echo last");
     skip(world, WIRE_STARTED);
     receive(world, &answer);
     assert_int_equal(answer.kind, WIRE_OUTPUT);
@@ -310,7 +314,8 @@ static void dies_with_its_parent(void **state)
 
     (void) snprintf(fifo, sizeof fifo, "%s/fifo", world->pen);
     assert_int_equal(mkfifo(fifo, 0600), 0);
-    run(world, "exec 9>fifo; echo x >&9; trap '' TERM HUP INT; (sleep 300 &) ; while :; do sleep 1; done");
+    run(world,
+        "exec 9>fifo; echo x >&9; trap '' TERM HUP INT; (sleep 300 &) ; while :; do sleep 1; done");
     fd = open(fifo, O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
     assert_int_equal(read(fd, &byte, 1), 1);

@@ -168,7 +168,9 @@ static void wattle_s_own_folders_stay_closed(void **state)
 
     refuse(world, flag(&one, POLICY_READ, own), "derive.path-own");
     refuse(world, flag(&one, POLICY_WRITE, own), "derive.path-own");
-    refuse(world, flag(&one, POLICY_WRITE, around), "derive.path-own");
+    derive(world, flag(&one, POLICY_WRITE, around));
+    assert_int_equal(access_of(world, "home/.config/x"), POLICY_WRITE);
+    assert_int_equal(access_of(world, "home/.config/wattle/x"), POLICY_HIDE);
     derive(world, flag(&one, POLICY_READ, around));
     assert_int_equal(access_of(world, "home/.config/x"), POLICY_READ);
     assert_int_equal(access_of(world, "home/.config/wattle/x"), POLICY_HIDE);

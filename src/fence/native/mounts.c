@@ -145,6 +145,18 @@ static int step_tmpfs(struct building *building, const struct native_step *step,
     return r < 0 ? r : native_attach_made(mount, building->root_fd, step->path, err);
 }
 
+/* Something optional may be gone; the plan has made sure that the job cannot make it again. */
+static int step_cover(struct building *building, const struct native_step *step, struct err *err)
+{
+    struct err missing = {0};
+    const int r = native_cover(&building->covers, building->root_fd, step->path, &missing);
+
+    if (r == 0 || (r == -ENOENT && step->optional))
+        return 0;
+    *err = missing;
+    return r;
+}
+
 static int take_step(struct building *building, const struct native_step *step, struct err *err)
 {
     switch (step->kind) {
@@ -165,7 +177,7 @@ static int take_step(struct building *building, const struct native_step *step, 
         return native_proc_make(building->plan, &building->covers, building->root_fd, step->path,
                                 building->ret_weak, err);
     case NATIVE_COVER:
-        return native_cover(&building->covers, building->root_fd, step->path, err);
+        return step_cover(building, step, err);
     case NATIVE_PIN:
         return step_pin(building, step, err);
     }
