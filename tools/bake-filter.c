@@ -14,6 +14,9 @@
  * therefore always made for the processor of the build, from the numbers of the table, and the one
  * constant in it that names the processor is replaced.
  *
+ * The guard's filter is written here as a whole: it is short, and which actions libseccomp knows
+ * depends on the kernel of the build.
+ *
  * Whatever is not exactly as expected ends the build. */
 #include "fence/native/seccomp_table.h"
 
@@ -72,6 +75,13 @@ static void emit(struct program *program, uint16_t code, uint32_t k, uint8_t if_
 static uint32_t refuse(int error)
 {
     return SECCOMP_RET_ERRNO | (uint32_t) error;
+}
+
+static uint32_t answer_of(const struct seccomp_group *group, const struct seccomp_rule *rule)
+{
+    if (rule->allow)
+        return SECCOMP_RET_ALLOW;
+    return group->notify ? SECCOMP_RET_USER_NOTIF : refuse(group->error);
 }
 
 /* Jumps that were marked `open` since `start` go to the end of the program. */
@@ -153,7 +163,7 @@ static void emit_call(struct program *program, const struct seccomp_group *group
             if (rule->tests[i].kind != SECCOMP_TEST_NONE)
                 emit_test(program, &rule->tests[i]);
         }
-        emit(program, RETURN, rule->allow ? SECCOMP_RET_ALLOW : refuse(group->error), 0, 0);
+        emit(program, RETURN, answer_of(group, rule), 0, 0);
         close_jumps(program, row, NEXT_ROW);
         decided = !has_tests(rule);
     }
@@ -238,16 +248,16 @@ static void check_rule(const struct seccomp_rule *rule)
 }
 
 /* The rows of a call stand in one group: their order means nothing across groups. */
-static void check_group(size_t index)
+static void check_group(const struct seccomp_group *groups, size_t index)
 {
-    const struct seccomp_group *group = &seccomp_groups[index];
+    const struct seccomp_group *group = &groups[index];
 
     if (group->rules[SECCOMP_RULES_MAX - 1].call != NULL)
         die("the group of %s has no end", group->rules[0].call);
     for (const struct seccomp_rule *rule = group->rules; rule->call != NULL; rule++) {
         check_rule(rule);
         for (size_t other = 0; other < index; other++) {
-            if (has_row(&seccomp_groups[other], rule->call))
+            if (has_row(&groups[other], rule->call))
                 die("%s is in two groups", rule->call);
         }
     }
@@ -286,10 +296,25 @@ static void bake(struct program *program, struct target target)
     seccomp_release(filter);
 }
 
-static void print(FILE *out, const struct program *program, struct target target)
+static void bake_guard(struct program *program, unsigned machine)
+{
+    program->count = 0;
+    emit_entrance(program, &seccomp_machines[machine]);
+    for (size_t g = 0; g < COUNT(seccomp_guard_groups); g++) {
+        const struct seccomp_group *group = &seccomp_guard_groups[g];
+
+        for (const struct seccomp_rule *rule = group->rules; rule->call != NULL; rule++) {
+            if (rule->number[machine] != SECCOMP_NO_CALL && is_first_row(group, rule))
+                emit_call(program, group, rule, machine);
+        }
+    }
+    emit(program, RETURN, SECCOMP_RET_ALLOW, 0, 0);
+}
+
+static void print(FILE *out, const struct program *program, unsigned machine, const char *name)
 {
     (void) fprintf(out, "static const struct sock_filter seccomp_baked_%s_%s[] = {\n",
-                   seccomp_machines[target.machine].name, target.command ? "command" : "init");
+                   seccomp_machines[machine].name, name);
     for (size_t i = 0; i < program->count; i++) {
         const struct sock_filter *line = &program->code[i];
 
@@ -307,21 +332,27 @@ int main(int argc, char **argv)
     if (argc != 2)
         die("usage: bake-filter OUTPUT");
     for (size_t g = 0; g < COUNT(seccomp_groups); g++)
-        check_group(g);
+        check_group(seccomp_groups, g);
+    for (size_t g = 0; g < COUNT(seccomp_guard_groups); g++)
+        check_group(seccomp_guard_groups, g);
     out = fopen(argv[1], "we");
     if (out == NULL)
         die("cannot write %s", argv[1]);
     (void) fputs("/* Made by tools/bake-filter.c of src/fence/native/seccomp_table.h. */\n"
                  "#include <linux/filter.h>\n",
                  out);
+    (void) fprintf(out, "\n#define SECCOMP_BAKED_UMASK 0x%08xu\n", SECCOMP_GUARD_UMASK);
     for (unsigned machine = 0; machine < SECCOMP_MACHINES; machine++) {
         for (int command = 1; command >= 0; command--) {
             struct target target = {.machine = machine, .command = command};
 
             (void) fputc('\n', out);
             bake(&program, target);
-            print(out, &program, target);
+            print(out, &program, machine, command ? "command" : "init");
         }
+        (void) fputc('\n', out);
+        bake_guard(&program, machine);
+        print(out, &program, machine, "guard");
     }
     if (ferror(out) || fclose(out) != 0)
         die("cannot write %s", argv[1]);

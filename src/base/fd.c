@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum { STEP_BYTES = 8192 };
@@ -91,4 +92,53 @@ int fd_fill_standard(void)
         closed |= 1 << number;
     }
     return closed;
+}
+
+union control {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+int fd_send(int socket_fd, int fd)
+{
+    union control control = {.bytes = {0}};
+    char byte = 0;
+    struct iovec part = {.iov_base = &byte, .iov_len = sizeof byte};
+    struct msghdr packet = {
+        .msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof control.bytes,
+    };
+    struct cmsghdr *header = CMSG_FIRSTHDR(&packet);
+
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    return sendmsg(socket_fd, &packet, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+int fd_receive(int socket_fd)
+{
+    union control control;
+    char byte;
+    struct iovec part = {.iov_base = &byte, .iov_len = sizeof byte};
+    struct msghdr packet = {
+        .msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof control.bytes,
+    };
+    const struct cmsghdr *header;
+    int fd = -1;
+
+    if (recvmsg(socket_fd, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
+        return -errno;
+    header = CMSG_FIRSTHDR(&packet);
+    if (header == NULL || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
+        header->cmsg_len != CMSG_LEN(sizeof fd))
+        return -EPROTO;
+    memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    return fd;
 }

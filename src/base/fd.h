@@ -24,4 +24,9 @@ int fd_put(int dir_fd, const char *path, const char *text);
  * closed, or -errno. */
 int fd_fill_standard(void) MUST_CHECK;
 
+/* Hands `fd` through a unix socket, with one byte, and takes one. Nothing but the stack is used. A
+ * message without a descriptor is -EPROTO. Received ones are close-on-exec. */
+int fd_send(int socket_fd, int fd) MUST_CHECK;
+int fd_receive(int socket_fd) MUST_CHECK; /* does not wait: -EAGAIN */
+
 #endif

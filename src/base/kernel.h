@@ -10,6 +10,7 @@
 #include <linux/mount.h>
 #include <linux/sched.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -77,6 +78,13 @@ static inline int kernel_close_range(unsigned first, unsigned last, unsigned fla
 {
     return kernel_result(syscall(SYS_close_range, first, last, flags));
 }
+
+/* ---- seccomp user notification (include/uapi/linux/seccomp.h) ------------------------------ */
+
+#define KERNEL_SECCOMP_WAIT_KILLABLE (1ul << 5)               /* filter flag, Linux 5.19 */
+#define KERNEL_SECCOMP_SYNC_WAKE_UP 1ul                       /* flag of the listener, Linux 6.6 */
+#define KERNEL_SECCOMP_IOCTL_SET_FLAGS _IOW('!', 4, uint64_t) /* the same */
+#define KERNEL_PIDFD_THREAD O_EXCL                            /* flag of pidfd_open, Linux 6.9 */
 
 /* ---- Landlock ---------------------------------------------------------------------------- */
 

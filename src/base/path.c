@@ -299,3 +299,20 @@ int path_open_below(int dir_fd, const char *path, uint64_t flags, unsigned mode)
 
     return open_resolved(dir_fd, path, &how);
 }
+
+/* ---- making -------------------------------------------------------------------------------- */
+
+int path_make_folders(const char *path, unsigned mode)
+{
+    AUTO_FREE char *part = strdup(path);
+
+    if (part == NULL)
+        return -ENOMEM;
+    for (char *slash = strchr(part + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(part, mode) < 0 && errno != EEXIST)
+            return -errno;
+        *slash = '/';
+    }
+    return mkdir(part, mode) < 0 && errno != EEXIST ? -errno : 0;
+}

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 static const struct cmd *const cmds[] = {
-    &cmd_run,    &cmd_policy_show, &cmd_policy_explain, &cmd_policy_check,
-    &cmd_doctor, &cmd_completion,  &cmd_version,        &cmd_help,
+    &cmd_run,          &cmd_policy_show, &cmd_policy_explain, &cmd_policy_check, &cmd_pens_check,
+    &cmd_pens_unshare, &cmd_doctor,      &cmd_completion,     &cmd_version,      &cmd_help,
 };
 
 const struct cmd *cmd_at(size_t index)

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "cli/cmd.h"
 #include "cli/option_rows.h"
+#include "cli/preflight.h"
 #include "cli/report.h"
 #include "cli/request.h"
 #include "cli/view.h"
@@ -14,6 +15,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ANSWERS_LIMIT_BYTES = 4 << 20 };
@@ -27,6 +29,8 @@ static int show(const struct values *values, struct err *err)
     const char *const *argv = values->rest_count > 0 ? values->rest : NULL;
     int rc = request_derive(values, argv, &owner, &policy, err);
 
+    if (rc == 0)
+        rc = preflight_hide(values, owner, policy, err);
     if (rc < 0)
         return rc;
     return view_print(policy, values->mechanism, values->json, err);
@@ -176,6 +180,18 @@ static int answer_all(const struct values *values, const struct derive_owner *ow
     return status;
 }
 
+/* A socket in the pen is hidden by what is found there; for other paths nobody has to look. */
+static bool asks_of_socket(const struct values *values)
+{
+    struct stat seen;
+
+    for (size_t i = 0; i < values->rest_count; i++) {
+        if (stat(values->rest[i], &seen) == 0 && S_ISSOCK(seen.st_mode))
+            return true;
+    }
+    return false;
+}
+
 static int explain(const struct values *values, struct err *err)
 {
     AUTO(derive_owner_freep) struct derive_owner *owner = NULL;
@@ -188,6 +204,8 @@ static int explain(const struct values *values, struct err *err)
     if (values->rest_count == 0)
         return err_set(err, EINVAL, "cli.arguments", "'policy explain' wants a path");
     rc = request_derive(values, NULL, &owner, &policy, err);
+    if (rc == 0 && asks_of_socket(values))
+        rc = preflight_hide(values, owner, policy, err);
     if (rc < 0)
         return rc;
     status = answer_all(values, owner, policy, &text, err);

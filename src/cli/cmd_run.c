@@ -1,14 +1,16 @@
 /* `wattle run`, one run from start to end:
  *
- *   options -> what they mean together -> policy (request.c, derive/) -> job_run, which clones,
- *   builds the fence and supervises -> hints from the policy and the last words -> exit status
+ *   options -> what they mean together -> policy (request.c, derive/) -> a look through the pen
+ *   (preflight.c, pen/) -> job_run, which clones, builds the fence and supervises -> hints from the
+ *   policy and the last words -> exit status
  *
- * Until job_run nothing is written to disk. Two records are kept on the way: events on --status-fd
- * and lines in the spool. Neither can make a run fail. */
+ * Until job_run nothing is written to disk but what is remembered of a pen. Two records are kept on
+ * the way: events on --status-fd and lines in the spool. Neither can make a run fail. */
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "cli/cmd.h"
 #include "cli/option_rows.h"
+#include "cli/preflight.h"
 #include "cli/record.h"
 #include "cli/report.h"
 #include "cli/request.h"
@@ -19,6 +21,7 @@
 #include "policy/hint.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +37,7 @@ struct run {
     struct record_run record;
     int status_fd;
     bool started;
+    char denied[512]; /* the first refusal of the guard, for the last word; "": none was told */
 };
 
 static int run_status_of(const struct err *err)
@@ -98,6 +102,36 @@ static void say_fence(const struct job_start *start)
         report_line("weaker: %s", weakness.what);
 }
 
+/* What a job leaves may run later: said without being asked. */
+static void say_unguarded(const struct job_start *start)
+{
+    struct job_weakness weakness;
+
+    for (size_t i = 0; job_weakness(start->weak, i, &weakness); i++) {
+        if (str_equal(weakness.id, "guard"))
+            report_line("%s", weakness.what);
+    }
+}
+
+static void on_denied(void *context, const struct job_denial *denial)
+{
+    struct run *run = context;
+    AUTO(buf_free) struct buf line = {0};
+    int rc;
+
+    buf_init(&line, LINE_LIMIT_BYTES);
+    rc = record_denied(&run->record, denial, &line);
+    if (run->status_fd >= 0)
+        write_status(run, &line, rc, 0);
+    write_spool(run, &line, rc);
+    if (run->denied[0] == '\0')
+        (void) snprintf(run->denied, sizeof run->denied, "%.10s '%.300s' by '%.15s': %.128s",
+                        denial->call, denial->path, denial->program, denial->reason);
+    if (run->values->verbose)
+        report_line("refused %s '%s' by '%s' (pid %d): %s", denial->call, denial->path,
+                    denial->program, (int) denial->pid, denial->reason);
+}
+
 static void on_start(void *context, const struct job_start *start)
 {
     struct run *run = context;
@@ -112,6 +146,8 @@ static void on_start(void *context, const struct job_start *start)
     write_spool(run, &spool, record_spool_start(&run->record, start, &spool));
     if (run->values->verbose)
         say_fence(start);
+    else if (!run->values->quiet)
+        say_unguarded(start);
 }
 
 /* `result` or `refusal` is NULL. What never started is no line of the spool. */
@@ -137,6 +173,18 @@ static void say_notes(const struct run *run)
 {
     for (size_t i = 0; i < policy_notes(run->policy); i++)
         report_line("note: %s", policy_note_at(run->policy, i));
+}
+
+static void say_denied(const struct run *run, const struct job_result *result)
+{
+    if (result->denied == 0 || run->values->quiet)
+        return;
+    report_line("refused %llu call%s on guarded names%s%s", (unsigned long long) result->denied,
+                result->denied == 1 ? "" : "s",
+                run->denied[0] == '\0' ? ""
+                : result->denied == 1  ? ": "
+                                       : ", first ",
+                run->denied);
 }
 
 static void say_hints(const struct run *run, const struct job_result *result)
@@ -204,6 +252,7 @@ static int execute(struct run *run, struct err *err)
         .tty = tty_of(values),
         .keep_tail = !values->quiet,
         .on_start = on_start,
+        .on_denied = on_denied,
         .control_fd = -1,
         .context = run,
         .own_argv = values->own_argv,
@@ -220,6 +269,7 @@ static int execute(struct run *run, struct err *err)
     if (rc < 0)
         return rc;
     record_the_end(run, result.exit_code, &result, NULL);
+    say_denied(run, &result);
     say_hints(run, &result);
     return result.exit_code;
 }
@@ -229,6 +279,10 @@ static int derive_and_execute(struct run *run, struct err *err)
     const struct values *values = run->values;
     int rc = request_derive(values, values->rest, &run->owner, &run->policy, err);
 
+    if (rc < 0)
+        return rc;
+    rc = preflight_apply(values, run->owner, run->policy,
+                         values->dry_run ? PREFLIGHT_LOOK : PREFLIGHT_KEEP, err);
     if (rc < 0)
         return rc;
     run->record.policy = run->policy;

@@ -6,6 +6,7 @@
 static const char *const nets[] = {"none", "hosts", "open", NULL};
 static const char *const cache_owners[] = {"pen", "job", NULL};
 static const char *const mechanisms[] = {"native", NULL};
+static const char *const switches[] = {"on", "off", NULL};
 
 /* clang-format off */
 const struct option_group options_reach = {
@@ -66,7 +67,9 @@ const struct option_group options_mechanism = {
     .title = "The fence",
     .rows = ROWS(
         {"mechanism", 0, OPTION_TEXT, AT(mechanism), "NAME", OPTION_NOTHING, mechanisms,
-         "how to enforce the policy (default: the first that can)"}),
+         "how to enforce the policy (default: the first that can)"},
+        {"guard", 0, OPTION_TEXT, AT(guard), "on|off", OPTION_NOTHING, switches,
+         "refuse names that run on your side later, as git hooks (default: on)"}),
 };
 
 const struct option_group options_dry_run = {
@@ -101,6 +104,13 @@ const struct option_group options_explain = {
     .rows = ROWS(
         {"write", 0, OPTION_FLAG, AT(to_write), NULL, OPTION_NOTHING, NULL,
          "ask whether PATH may be changed, not only read"}),
+};
+
+const struct option_group options_unshare = {
+    .title = "Look first",
+    .rows = ROWS(
+        {"dry-run", 0, OPTION_FLAG, AT(dry_run), NULL, OPTION_NOTHING, NULL,
+         "print what would be copied, and change nothing"}),
 };
 
 const struct option_group options_talk = {

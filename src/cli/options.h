@@ -53,6 +53,7 @@ struct values {
     const char *net;
     const char *caches;
     const char *mechanism;
+    const char *guard;
     struct option_list read;
     struct option_list write;
     struct option_list deny;

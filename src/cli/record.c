@@ -123,6 +123,21 @@ int record_spool_start(const struct record_run *run, const struct job_start *sta
     return failed == 0 ? json_print(line, event) : -ENOMEM;
 }
 
+int record_denied(const struct record_run *run, const struct job_denial *denial, struct buf *line)
+{
+    AUTO(json_free) json_t *event = event_of(run, "denied");
+    int failed = 0;
+
+    if (event == NULL)
+        return -ENOMEM;
+    failed |= put(event, "call", text_of(denial->call));
+    failed |= put(event, "path", text_of(denial->path));
+    failed |= put(event, "program", text_of(denial->program));
+    failed |= put(event, "pid", json_integer(denial->pid));
+    failed |= put(event, "reason", text_of(denial->reason));
+    return failed == 0 ? json_print(line, event) : -ENOMEM;
+}
+
 static int put_result(json_t *event, const struct job_result *result)
 {
     const bool exited = WIFEXITED(result->status);
@@ -134,6 +149,7 @@ static int put_result(json_t *event, const struct job_result *result)
         put(event, "signal", result->signal != 0 ? json_integer(result->signal) : json_null());
     failed |= put(event, "timed_out", json_boolean(result->timed_out));
     failed |= put(event, "stopped", json_boolean(result->stopped));
+    failed |= put(event, "denied", json_integer((json_int_t) result->denied));
     failed |= put(event, "wall_ms", json_integer((json_int_t) result->wall_ms));
     return failed;
 }

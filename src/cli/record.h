@@ -25,6 +25,10 @@ int record_status_start(const struct record_run *run, const struct job_start *st
 int record_end(const struct record_run *run, int exit_code, const struct job_result *result,
                const struct err *refusal, struct buf *line) MUST_CHECK;
 
+/* A call on a guarded name that was refused; the same line for both. */
+int record_denied(const struct record_run *run, const struct job_denial *denial,
+                  struct buf *line) MUST_CHECK;
+
 /* Line of the spool: also what was run, where. */
 int record_spool_start(const struct record_run *run, const struct job_start *start,
                        struct buf *line) MUST_CHECK;

@@ -100,7 +100,10 @@ int request_derive(const struct values *values, const char *const *argv,
     request.path_count = paths.count;
     rc = derive_policy(owner, &request, ret_policy, err);
     free(paths.items);
-    if (rc == 0)
-        *ret_owner = TAKE_PTR(owner);
-    return rc;
+    if (rc < 0)
+        return rc;
+    if (values->guard != NULL)
+        policy_set_guard(*ret_policy, str_equal(values->guard, "on"));
+    *ret_owner = TAKE_PTR(owner);
+    return 0;
 }

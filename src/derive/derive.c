@@ -150,6 +150,7 @@ static const struct stage stages[] = {
     {.run = derive_search_find},
     {.run = derive_opened_add},
     {.run = derive_sockets_add},
+    {.run = derive_git_add},
     {.run = derive_cover},
     {.run = derive_pen_start},
     {.run = derive_command_find},

@@ -64,7 +64,8 @@ struct derivation {
     size_t folder_count;
 
     struct policy_command command; /* owns path and found; path NULL: none */
-    bool layouts_found[96];        /* by row of the table in toolchain.c */
+    bool shares_git;        /* the pen is a linked worktree of a repository that was opened */
+    bool layouts_found[96]; /* by row of the table in toolchain.c */
 
     struct settings **settings; /* the owner's files, the one read last wins */
     size_t settings_count;
@@ -211,12 +212,30 @@ int derive_command_find(struct derivation *work, struct err *err) MUST_CHECK;
 int derive_command_set(const struct derivation *work, struct err *err) MUST_CHECK; /* after links */
 int derive_opened_add(struct derivation *work, struct err *err) MUST_CHECK; /* flags, settings */
 int derive_sockets_add(struct derivation *work, struct err *err) MUST_CHECK;
+int derive_git_add(struct derivation *work, struct err *err) MUST_CHECK; /* after opened */
 const char *derive_shell(void); /* /bin/bash where there is one */
 int derive_environment_set(const struct derivation *work, struct err *err) MUST_CHECK;
 int derive_gitconfig_add(const struct derivation *work, struct err *err) MUST_CHECK;
 
 int derive_folder_add(struct derivation *work, const char *path, bool inside,
                       struct err *err) MUST_CHECK;
+
+/* ---- gitfolder.c: what a ".git" file names ----------------------------------------------- */
+
+struct derive_gitfolder {
+    char *folder; /* physical; the worktree's or submodule's own */
+    char *common; /* what a linked worktree shares with others; NULL: a submodule's */
+    struct stat seen;
+    struct stat common_seen;
+    bool in_pen; /* `folder` lies in the pen, which needs no rule; nothing else was looked at */
+};
+
+/* Of the pen. Found only when both directions agree physically; else `why` says what is wrong:
+ * EINVAL derive.git-folder, ENOMEM. */
+int derive_gitfolder_find(const struct derivation *work, struct derive_gitfolder *ret_found,
+                          struct err *why) MUST_CHECK;
+void derive_gitfolder_free(struct derive_gitfolder *found);
+bool derive_gitfolder_is(const char *path); /* holds HEAD, objects and refs */
 
 /* ---- toolchain.c ------------------------------------------------------------------------- */
 
@@ -232,6 +251,11 @@ struct derive_gitconfig; /* the allowed keys and their values */
 
 struct derive_gitconfig *derive_gitconfig_new(void);
 void derive_gitconfig_freep(struct derive_gitconfig **config);
+/* Calls `each` for every setting of a section without subsection, until it returns less than 0. */
+int derive_gitconfig_each(const char *text, size_t size,
+                          int (*each)(void *context, const char *section, const char *name,
+                                      const char *value),
+                          void *context);
 /* Takes what it knows from `text`; later values replace earlier ones. A line it does not understand
  * is passed over. -ENOMEM only. */
 int derive_gitconfig_read(struct derive_gitconfig *config, const char *text, size_t size);

@@ -174,6 +174,14 @@ static void merge_limits(struct policy_limits *limits, const struct policy_limit
     limits->shm_bytes = merge(limits->shm_bytes, other->shm_bytes);
 }
 
+static void apply_preflight(struct policy_preflight *preflight, const struct settings *settings)
+{
+    preflight->entries = given(preflight->entries, settings->preflight_entries);
+    preflight->remember_ms = given(preflight->remember_ms, settings->preflight_remember_ms);
+    if (settings->shared_links_given)
+        preflight->accept_shared_links = settings->accept_shared_links;
+}
+
 int derive_files_apply(const struct derivation *work, struct err *err)
 {
     struct policy_limits *limits = policy_limits(work->policy);
@@ -186,6 +194,7 @@ int derive_files_apply(const struct derivation *work, struct err *err)
         policy_require(work->policy, settings->require);
         if (settings->caches_given)
             policy_set_caches(work->policy, settings->caches);
+        apply_preflight(policy_preflight(work->policy), settings);
     }
     merge_limits(limits, &work->request->limits, given);
     if (work->request->caches_given)

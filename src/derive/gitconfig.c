@@ -235,7 +235,22 @@ static int store(struct derive_gitconfig *config, size_t index, const char *valu
     return 0;
 }
 
-static int read_setting(struct derive_gitconfig *config, const char *section, struct line *line)
+static int take_setting(void *context, const char *section, const char *name, const char *value)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+        if (str_equal(keys[i].section, section) && str_equal(keys[i].name, name) &&
+            value_fits(keys[i].kind, value))
+            return store(context, i, value);
+    return 0;
+}
+
+/* Who is told of each setting. */
+struct listener {
+    int (*each)(void *context, const char *section, const char *name, const char *value);
+    void *context;
+};
+
+static int read_setting(const struct listener *listener, const char *section, struct line *line)
 {
     char name[64];
     char value[VALUE_SIZE] = "true"; /* a name alone */
@@ -250,11 +265,7 @@ static int read_setting(struct derive_gitconfig *config, const char *section, st
     } else if (!at_end(line)) {
         return 0;
     }
-    for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-        if (str_equal(keys[i].section, section) && str_equal(keys[i].name, name) &&
-            value_fits(keys[i].kind, value))
-            return store(config, i, value);
-    return 0;
+    return listener->each(listener->context, section, name, value);
 }
 
 /* Whether the line goes on in the next: an odd number of backslashes at its end. */
@@ -270,17 +281,21 @@ static bool goes_on(const struct line *line)
     return count % 2 == 1;
 }
 
-static int read_line(struct derive_gitconfig *config, char *section, size_t size, struct line *line)
+static int read_line(const struct listener *listener, char *section, size_t size, struct line *line)
 {
     skip_space(line);
     if (line->at < line->end && *line->at == '[')
         read_section(line, section, size);
     skip_space(line);
-    return at_end(line) || section[0] == '\0' ? 0 : read_setting(config, section, line);
+    return at_end(line) || section[0] == '\0' ? 0 : read_setting(listener, section, line);
 }
 
-int derive_gitconfig_read(struct derive_gitconfig *config, const char *text, size_t size)
+int derive_gitconfig_each(const char *text, size_t size,
+                          int (*each)(void *context, const char *section, const char *name,
+                                      const char *value),
+                          void *context)
 {
+    const struct listener listener = {each, context};
     char section[64] = "";
     const char *end = text + size;
     bool passing = false;
@@ -294,11 +309,16 @@ int derive_gitconfig_read(struct derive_gitconfig *config, const char *text, siz
         bool more = goes_on(&line);
 
         if (!passing && !more)
-            r = read_line(config, section, sizeof section, &line);
+            r = read_line(&listener, section, sizeof section, &line);
         passing = more;
         text = stop != NULL ? stop + 1 : end;
     }
     return r;
+}
+
+int derive_gitconfig_read(struct derive_gitconfig *config, const char *text, size_t size)
+{
+    return derive_gitconfig_each(text, size, take_setting, config);
 }
 
 /* ---- writing ----------------------------------------------------------------------------- */
@@ -372,6 +392,10 @@ static int read_files(const struct derivation *work, struct derive_gitconfig *co
 
 int derive_gitconfig_add(const struct derivation *work, struct err *err)
 {
+    /* 'git gc' must leave other worktrees alone: their logs are held, and their folders, which are
+     * not inside, would look as if they were gone. */
+    static const char shared[] = "[gc]\n\treflogexpire = never\n\treflogexpireunreachable = never\n"
+                                 "\tworktreepruneexpire = never\n";
     AUTO(derive_gitconfig_freep) struct derive_gitconfig *config = derive_gitconfig_new();
     AUTO(buf_free) struct buf buf;
     int r = config == NULL ? err_memory(err) : read_files(work, config, err);
@@ -380,6 +404,8 @@ int derive_gitconfig_add(const struct derivation *work, struct err *err)
     if (r < 0)
         return r;
     (void) derive_gitconfig_print(config, &buf);
+    if (work->shares_git)
+        (void) buf_add_text(&buf, shared);
     r = buf_check(&buf, ".gitconfig", err);
     if (r < 0)
         return r;

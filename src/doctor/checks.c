@@ -48,6 +48,9 @@ const struct doctor_check doctor_checks[] = {
     {"landlock", DOCTOR_KERNEL, DOCTOR_BETTER, "a second layer on files refuses a write outside",
      .run = doctor_check_landlock, .needs = "openat2",
      .weak = FENCE_WEAK_NO_LANDLOCK | FENCE_WEAK_OLD_LANDLOCK},
+    {"guard", DOCTOR_KERNEL, DOCTOR_BETTER,
+     "names that would run on your side later are guarded at the moment of the call",
+     .run = doctor_check_guard, .needs = "seccomp", .weak = FENCE_WEAK_GUARD},
     {"debuggers", DOCTOR_MACHINE, DOCTOR_BETTER, "debuggers work inside",
      .run = doctor_check_debuggers},
 

@@ -229,6 +229,7 @@ void doctor_check_pivot(const struct doctor_world *world, struct doctor_finding 
 /* guards.c */
 void doctor_check_seccomp(const struct doctor_world *world, struct doctor_finding *finding);
 void doctor_check_landlock(const struct doctor_world *world, struct doctor_finding *finding);
+void doctor_check_guard(const struct doctor_world *world, struct doctor_finding *finding);
 
 /* boundary.c */
 void doctor_check_run_one(const struct doctor_world *world, struct doctor_finding *finding);

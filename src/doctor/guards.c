@@ -140,3 +140,16 @@ void doctor_check_landlock(const struct doctor_world *world, struct doctor_findi
     else
         try_domain(world, finding);
 }
+
+/* ---- guarded names -------------------------------------------------------------------------- */
+
+void doctor_check_guard(const struct doctor_world *world, struct doctor_finding *finding)
+{
+    struct err err = {0};
+
+    (void) world;
+    if (guard_probe(&err) < 0)
+        doctor_fail(finding, DOCTOR_WEAKER, &err);
+    else
+        doctor_say(finding, DOCTOR_OK, "a call was handed over, read and refused");
+}

@@ -1,6 +1,7 @@
 #include "fence/fence.h"
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/str.h"
 #include "fence/mech_priv.h"
 
@@ -26,6 +27,10 @@ const struct fence_weakness fence_weaknesses[FENCE_WEAK_COUNT] = {
      "run wattle as an ordinary user, or use Linux 6.14 or newer"},
     {FENCE_WEAK_NAMESPACE_LIMITS, "namespace-limits",
      "new namespaces inside are refused by seccomp alone", "mount /proc with its /proc/sys/user"},
+    {FENCE_WEAK_GUARD, "guard",
+     "names are not guarded: what is left in the pen (git hooks, .envrc, editor tasks) may run on "
+     "your side later",
+     "leave out '--guard off'; else use Linux 5.19 or newer, outside of other sandboxes"},
 };
 
 struct fence {
@@ -73,6 +78,7 @@ static int check_required(const struct policy *policy, unsigned weak, struct err
     } table[] = {
         {POLICY_REQUIRE_LANDLOCK, FENCE_WEAK_NO_LANDLOCK, "landlock"},
         {POLICY_REQUIRE_PROCESSES, FENCE_WEAK_PROCESSES_NONE, "processes"},
+        {POLICY_REQUIRE_GUARD, FENCE_WEAK_GUARD, "guard"},
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
@@ -151,4 +157,29 @@ int fence_enter_init(const struct fence *fence, struct err *err)
 int fence_enter_command(const struct fence *fence)
 {
     return fence->mech->enter_command(fence->plan);
+}
+
+bool fence_guards(const struct fence *fence)
+{
+    return fence->mech->guard_rules(fence->plan) != NULL;
+}
+
+int fence_enter_guard(const struct fence *fence, mode_t umask, int channel_fd)
+{
+    return fence->mech->enter_guard(fence->plan, umask, channel_fd);
+}
+
+int fence_start_guard(const struct fence *fence, int channel_fd, struct guard_settings *settings,
+                      struct guard **ret_guard, struct err *err)
+{
+    int r = fd_fill_standard(); /* no descriptor of the job's is to be number 2 here */
+
+    if (r < 0)
+        return err_set(err, -r, "fence.guard-descriptors", "cannot open '/dev/null' inside");
+    settings->rules = fence->mech->guard_rules(fence->plan);
+    settings->listener_fd = fd_receive(channel_fd);
+    if (settings->listener_fd < 0)
+        return err_set(err, -settings->listener_fd, "fence.guard-listener",
+                       "cannot get the calls of the command");
+    return guard_start(settings, ret_guard, err);
 }

@@ -10,6 +10,7 @@
 #ifndef WATTLE_FENCE_FENCE_H
 #define WATTLE_FENCE_FENCE_H
 
+#include "fence/guard/guard.h"
 #include "policy/policy.h"
 
 /* What is weaker than the best this mechanism can do. Said in doctor, policy show, the start event
@@ -21,8 +22,9 @@ enum fence_weak {
     FENCE_WEAK_PROCESSES_RLIMIT = 1u << 3, /* pid_max not ours: RLIMIT_NPROC only */
     FENCE_WEAK_PROCESSES_NONE = 1u << 4,   /* ... and the caller is root: not bounded */
     FENCE_WEAK_NAMESPACE_LIMITS = 1u << 5, /* user.max_*_namespaces could not be set */
+    FENCE_WEAK_GUARD = 1u << 6, /* guarded names can be made: off, or the kernel cannot */
 };
-#define FENCE_WEAK_COUNT 6
+#define FENCE_WEAK_COUNT 7
 
 /* {"no-landlock", "Landlock is off: ...", "what mends it"} for one bit. */
 struct fence_weakness {
@@ -56,5 +58,22 @@ int fence_enter_init(const struct fence *fence, struct err *err) MUST_CHECK;
 /* In the vforked child: shares memory with pid 1, so nothing but its own stack may be written.
  * Returns -errno. */
 int fence_enter_command(const struct fence *fence) MUST_CHECK;
+
+/* ---- guarded names (guard/guard.h)
+ * ---------------------------------------------------------------
+ */
+
+#define FENCE_UNGUARDED 1
+
+/* Whether the policy asks for a guard and the mechanism has one. */
+bool fence_guards(const struct fence *fence);
+/* In the vforked child, before fence_enter_command. Puts on the filter that hands calls to the
+ * guard and sends its listener through `channel_fd`, one end of a socket pair whose other end pid 1
+ * has. 0, FENCE_UNGUARDED when this kernel cannot (and the policy does not insist), or -errno. */
+int fence_enter_guard(const struct fence *fence, mode_t umask, int channel_fd) MUST_CHECK;
+/* In pid 1, between the start of the command and fence_enter_init: takes the listener from the
+ * other end and starts the guard. Of `settings` the rules and the listener are filled in here. */
+int fence_start_guard(const struct fence *fence, int channel_fd, struct guard_settings *settings,
+                      struct guard **ret_guard, struct err *err) MUST_CHECK;
 
 #endif

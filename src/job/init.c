@@ -103,11 +103,16 @@ static int compare_fds(const void *a, const void *b)
     return *(const int *) a - *(const int *) b;
 }
 
-static void enter_fence(const struct init_args *args, unsigned *ret_weak)
+static void enter_fence(const struct init_args *args, const int *guard_fds, unsigned *ret_weak)
 {
-    int keep[5] = {args->control_fd, args->lock_fd};
+    int keep[5 + GUARD_LOCKS] = {args->control_fd, args->lock_fd};
     size_t count = 2;
     struct err err = {0};
+
+    for (size_t i = 0; i < GUARD_LOCKS; i++) {
+        if (guard_fds[i] >= 0)
+            keep[count++] = guard_fds[i];
+    }
 
     for (size_t i = 0; i < 3; i++) {
         bool known = args->job_fds[i] < 0;
@@ -170,7 +175,10 @@ static void lift(const struct init_args *args, const int *given, int *fds)
 struct start {
     const struct init_args *args;
     const int *fds;
-    volatile int failure; /* errno of what failed in the child */
+    int guard_fd;            /* where the listener goes; -1: names are not guarded */
+    volatile bool unguarded; /* the kernel cannot, and the policy does not insist */
+    volatile bool in_guard;  /* it was the guard that failed */
+    volatile int failure;    /* errno of what failed in the child */
     const char *volatile where;
 };
 
@@ -196,35 +204,52 @@ static int set_descriptors(const struct start *start)
     return kernel_close_range(3, ~0u, 0);
 }
 
-static void run_command(struct start *start)
+/* `where` names the step that failed. */
+static int prepare_command(struct start *start)
 {
     const struct init_args *args = start->args;
     int r = setsid() < 0 ? -errno : 0;
 
     (void) umask(args->umask);
     reset_signals();
+    start->where = "load the guard of";
+    start->in_guard = true;
+    if (r == 0 && start->guard_fd >= 0)
+        r = fence_enter_guard(args->fence, args->umask, start->guard_fd);
+    if (r < 0)
+        return r;
+    start->unguarded = r == FENCE_UNGUARDED;
+    start->in_guard = false;
     start->where = "set up the descriptors of";
-    if (r == 0)
-        r = set_descriptors(start);
+    r = set_descriptors(start);
+    if (r < 0)
+        return r;
     start->where = "load the filter of";
-    if (r == 0)
-        r = fence_enter_command(args->fence);
-    start->where = "execute";
+    return fence_enter_command(args->fence);
+}
+
+static void run_command(struct start *start)
+{
+    const struct init_args *args = start->args;
+    int r = prepare_command(start);
+
     if (r >= 0) {
         union {
             const char *const *in;
             char *const *out; /* execve takes what it does not change without const */
         } argv = {.in = args->argv}, envp = {.in = args->envp};
 
+        start->where = "execute";
         (void) execve(args->path, argv.out, envp.out);
         r = -errno;
     }
     start->failure = -r;
 }
 
-static pid_t start_command(const struct init_args *args, const int *fds)
+static pid_t start_command(const struct init_args *args, const int *fds, int guard_fd,
+                           bool *ret_guarded)
 {
-    struct start start = {.args = args, .fds = fds};
+    struct start start = {.args = args, .fds = fds, .guard_fd = guard_fd};
     const pid_t pid = vfork();
 
     if (pid == 0) {
@@ -237,15 +262,58 @@ static pid_t start_command(const struct init_args *args, const int *fds)
         struct err err = {0};
 
         (void) err_set(&err, start.failure, "job.exec", "cannot %s '%s'", start.where, args->path);
+        if (start.in_guard)
+            (void) err_hint(&err,
+                            "your configuration requires 'guard', which this machine does not "
+                            "give here; run 'wattle doctor'");
         fail(args, &err);
     }
+    *ret_guarded = guard_fd >= 0 && !start.unguarded;
     return pid;
+}
+
+/* ---- the guard ----------------------------------------------------------------------------------
+ */
+
+/* The ends of a socket pair for the listener; -1, -1 when names are not guarded. */
+static void make_guard_channel(const struct init_args *args, int *ends)
+{
+    ends[0] = ends[1] = -1;
+    if (args->guard_fd < 0)
+        return;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        fail_with(args, "job.guard", "cannot make a socket pair");
+    for (size_t i = 0; i < 2; i++) { /* 0 to 2 are filled in the child */
+        const int fd = fcntl(ends[i], F_DUPFD_CLOEXEC, 3);
+
+        if (fd < 0)
+            fail_with(args, "job.guard", "cannot make a socket pair");
+        (void) close(ends[i]);
+        ends[i] = fd;
+    }
+}
+
+static struct guard *start_guard(const struct init_args *args, struct run_denials *denials,
+                                 const int *guard_fds, int channel_fd)
+{
+    struct guard_settings settings = {
+        .umask = args->umask,
+        .on_denied = run_guard_tell,
+        .context = denials,
+    };
+    struct guard *guard = NULL;
+    struct err err = {0};
+
+    memcpy(settings.lock_fds, guard_fds, sizeof settings.lock_fds);
+    if (fence_start_guard(args->fence, channel_fd, &settings, &guard, &err) < 0)
+        fail(args, &err);
+    return guard;
 }
 
 /* ---- after it has started -----------------------------------------------------------------------
  */
 
-static void reap(const struct init_args *args, pid_t command)
+static void reap(const struct init_args *args, pid_t command, struct guard *guard)
 {
     struct init_message message = {.kind = INIT_EXITED};
     pid_t pid;
@@ -253,6 +321,7 @@ static void reap(const struct init_args *args, pid_t command)
     while ((pid = waitpid(-1, &message.status, WNOHANG)) > 0) {
         if (pid != command)
             continue;
+        message.denied = guard_finish(guard);
         tell(args, &message);
         _exit(0); /* the kernel ends what is left of the job */
     }
@@ -272,7 +341,8 @@ static void take_order(const struct init_args *args, pid_t command)
         (void) kill(-command, SIGCONT); /* a stopped job would not notice */
 }
 
-static _Noreturn void serve(const struct init_args *args, pid_t command, int signal_fd)
+static _Noreturn void serve(const struct init_args *args, pid_t command, struct guard *guard,
+                            int signal_fd)
 {
     struct pollfd fds[2] = {{.fd = args->control_fd, .events = POLLIN},
                             {.fd = signal_fd, .events = POLLIN}};
@@ -283,7 +353,7 @@ static _Noreturn void serve(const struct init_args *args, pid_t command, int sig
         if (poll(fds, 2, -1) < 0)
             continue;
         if (fds[1].revents != 0 && read(signal_fd, &info, sizeof info) > 0)
-            reap(args, command);
+            reap(args, command, guard);
         if (fds[0].revents != 0)
             take_order(args, command);
     }
@@ -326,24 +396,37 @@ void init_main(const struct init_args *args)
     struct init_message started = {.kind = INIT_STARTED};
     int given[3] = {args->job_fds[0], args->job_fds[1], args->job_fds[2]};
     int fds[3];
+    struct run_denials denials = {.control_fd = args->control_fd};
+    struct guard *guard = NULL;
     struct err err = {0};
-    int signal_fd;
+    int guard_fds[GUARD_LOCKS] = {-1, -1, -1};
+    int signal_fd, channel[2];
+    bool guarded = false;
     pid_t command;
 
     tie_to_supervisor(args);
     blank_name(args);
-    enter_fence(args, &started.weak);
+    if (args->guard_fd >= 0 && run_guard_open_again(args->guard_fd, guard_fds, &err) < 0)
+        fail(args, &err);
+    enter_fence(args, guard_fds, &started.weak);
     signal_fd = block_signals(args);
     if (args->tty)
         make_terminal(args, given);
     lift(args, given, fds);
     if (chdir(policy_cwd(args->policy)) < 0)
         fail_with(args, "job.cwd", "cannot enter the folder to start in");
-    command = start_command(args, fds);
+    make_guard_channel(args, channel);
+    command = start_command(args, fds, channel[1], &guarded);
     close_command_ends(given, fds);
+    if (guarded)
+        guard = start_guard(args, &denials, guard_fds, channel[0]);
+    else
+        started.weak |= FENCE_WEAK_GUARD;
+    cleanup_close(&channel[0]);
+    cleanup_close(&channel[1]);
     if (fence_enter_init(args->fence, &err) < 0)
         fail(args, &err);
     tell(args, &started);
-    reap(args, command); /* it may be over already */
-    serve(args, command, signal_fd);
+    reap(args, command, guard); /* it may be over already */
+    serve(args, command, guard, signal_fd);
 }

@@ -29,6 +29,7 @@ static void run_close(struct run *run)
     cleanup_close(&run->control_fd);
     cleanup_close(&run->pidfd);
     cleanup_close(&run->signal_fd);
+    cleanup_close(&run->guard_fd);
     run_cgroup_remove(&run->cgroup);
     run_files_remove(&run->files, run->request->policy);
     fence_freep(&run->fence);
@@ -78,6 +79,7 @@ static void fill_args(const struct run *run, struct init_args *args)
     args->path = command->found != NULL && !command->pinned ? command->found : command->path;
     args->lock_fd = run->files.lock_fd;
     memcpy(args->job_fds, run->stdio.job_fds, sizeof args->job_fds);
+    args->guard_fd = run->guard_fd;
     args->umask = run->umask;
     args->tty = run->terminal.used;
     args->tty_modes = run->terminal.before;
@@ -108,6 +110,7 @@ static int spawn(struct run *run, struct err *err)
     args.other_fd = ends[0];
     pid = run_spawn(&args, run->cgroup.fd, &run->pidfd, err);
     (void) close(ends[1]);
+    cleanup_close(&run->guard_fd);
     run_stdio_close_job_ends(&run->stdio);
     if (pid < 0)
         return pid;
@@ -128,7 +131,9 @@ static int prepare(struct run *run, struct err *err)
         r = run_files_make(&run->files, request, err);
     if (r == 0)
         r = fence_prepare(request->policy, request->mechanism, &run->fence, err);
-    if (r == 0)
+    if (r == 0 && fence_guards(run->fence))
+        r = run->guard_fd = run_guard_open(request, err);
+    if (r >= 0)
         r = run_cgroup_make(&run->cgroup, request->policy, run->files.id, err);
     if (r == 0 && run->cgroup.fd >= 0)
         r = run_files_note_cgroup(&run->files, run->cgroup.path, err);
@@ -178,6 +183,7 @@ int job_run(const struct job_request *request, struct job_result *ret_result, st
         .terminal = {.watch_fd = -1, .master_fd = -1, .watch_pid = -1},
         .umask = umask(077), /* nothing of ours is for others */
         .control_fd = -1,
+        .guard_fd = -1,
         .pidfd = -1,
         .signal_fd = -1,
     };

@@ -16,6 +16,7 @@ struct job_result {
     bool timed_out; /* the deadline passed */
     bool stopped;   /* a signal to the supervisor, or the control, ended it */
     uint64_t wall_ms;
+    uint64_t denied;  /* calls that would have touched a guarded name; more than were told of */
     size_t tail_size; /* the last bytes of stderr (or of the terminal), for hints; hostile bytes */
     char tail[8192];
 };
@@ -25,6 +26,13 @@ struct job_start {
     const char *mechanism; /* borrowed */
     int landlock_abi;
     unsigned weak; /* enum fence_weak */
+};
+
+/* A call the guard refused. All texts may hold what the job chose, and are cut where they are long.
+ */
+struct job_denial {
+    pid_t pid; /* as the job sees it */
+    const char *program, *call, *path, *reason;
 };
 
 /* Output that is kept instead of passed on: constant memory, whatever the job writes. */
@@ -50,6 +58,9 @@ struct job_request {
 
     /* Called in the supervisor once the command runs. May be NULL. */
     void (*on_start)(void *context, const struct job_start *start);
+    /* Called in the supervisor for the refusals of the guard, at a bounded rate. May be NULL, and
+     * may come before on_start. */
+    void (*on_denied)(void *context, const struct job_denial *denial);
     /* Polled beside the job; when readable or hung up `on_control` is called. It returns 0, a
      * signal number to pass on, or -1: kill everything now. -1: none. */
     int control_fd;

@@ -7,6 +7,7 @@ int job_outlook(const struct policy *policy, const char *mechanism, struct job_s
                 struct err *err)
 {
     AUTO(fence_freep) struct fence *fence = NULL;
+    struct err ignored = {0};
     int rc = fence_prepare(policy, mechanism, &fence, err);
 
     if (rc < 0)
@@ -16,6 +17,8 @@ int job_outlook(const struct policy *policy, const char *mechanism, struct job_s
         .landlock_abi = fence_landlock_abi(fence),
         .weak = fence_weak(fence),
     };
+    if (fence_guards(fence) && guard_probe(&ignored) < 0) /* a run finds out by itself */
+        ret_start->weak |= FENCE_WEAK_GUARD;
     return 0;
 }
 

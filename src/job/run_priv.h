@@ -124,16 +124,36 @@ int run_terminal_enter(struct run_terminal *terminal, struct err *err) MUST_CHEC
 void run_terminal_resize(struct run_terminal *terminal);
 void run_terminal_leave(struct run_terminal *terminal);
 
+/* ---- guarding.c: what the guard in pid 1 needs, and what it says ------------------------------
+ */
+
+/* The lock that all jobs of the owner share, in <state>/run. Returns its descriptor. */
+int run_guard_open(const struct job_request *request, struct err *err) MUST_CHECK;
+/* In pid 1, while the host's /proc is there: the same file for each of the guard's threads. */
+int run_guard_open_again(int lock_fd, int fds[GUARD_LOCKS], struct err *err) MUST_CHECK;
+
+/* How many refusals pid 1 tells of: a burst, then some each second; the rest is counted. */
+struct run_denials {
+    int control_fd;
+    uint64_t left, filled_at_ms;
+};
+void run_guard_tell(void *denials, const struct guard_denial *denial); /* of settings.on_denied */
+
 /* ---- spawn.c, init.c: pid 1 ------------------------------------------------------------------ */
 
 /* From pid 1 to the supervisor, one packet each, in this order: PTY (only with a terminal), then
- * STARTED, then EXITED; FAILED ends at any point before STARTED. */
-enum init_kind { INIT_FAILED, INIT_PTY, INIT_STARTED, INIT_EXITED };
+ * STARTED, then EXITED; FAILED ends at any point before STARTED. DENIED comes any time before
+ * EXITED once the command runs, so also before STARTED. */
+enum init_kind { INIT_FAILED, INIT_PTY, INIT_STARTED, INIT_EXITED, INIT_DENIED };
 struct init_message {
     enum init_kind kind;
-    int status;     /* EXITED: wait status */
-    unsigned weak;  /* STARTED */
-    struct err err; /* FAILED */
+    int status;      /* EXITED: wait status */
+    unsigned weak;   /* STARTED */
+    uint64_t denied; /* EXITED: calls the guard refused */
+    union {
+        struct err err;             /* FAILED */
+        struct guard_denial denial; /* DENIED */
+    };
 };
 /* From the supervisor to pid 1: pass this signal on to the command's process group. */
 struct init_order {
@@ -149,6 +169,7 @@ struct init_args {
     int control_fd;   /* our end */
     int other_fd;     /* the supervisor's end, to be closed */
     int lock_fd;      /* kept open, so that the mark stays locked while we live */
+    int guard_fd;     /* the guard's lock; -1: names are not guarded */
     int job_fds[3];
     mode_t umask; /* the caller's, for the command */
     bool tty;
@@ -177,6 +198,7 @@ struct run {
     mode_t umask;
     pid_t init_pid;
     int control_fd; /* to pid 1 */
+    int guard_fd;   /* the guard's lock, until the clone */
     int pidfd;
     int signal_fd;
 

@@ -152,6 +152,25 @@ static void start(struct run *run, const struct init_message *message)
         kill_all(run);
 }
 
+/* The bytes were pid 1's to write: nothing is believed to end. */
+static void pass_denial_on(const struct run *run, struct guard_denial *denial)
+{
+    const struct job_denial told = {
+        .pid = denial->pid,
+        .program = denial->program,
+        .call = denial->call,
+        .path = denial->path,
+        .reason = denial->reason,
+    };
+
+    denial->program[sizeof denial->program - 1] = '\0';
+    denial->call[sizeof denial->call - 1] = '\0';
+    denial->path[sizeof denial->path - 1] = '\0';
+    denial->reason[sizeof denial->reason - 1] = '\0';
+    if (run->request->on_denied != NULL)
+        run->request->on_denied(run->request->context, &told);
+}
+
 /* Which message may come in which state; anything else ends the run. */
 static int take_message(struct run *run, struct err *err)
 {
@@ -178,6 +197,11 @@ static int take_message(struct run *run, struct err *err)
     if (message.kind == INIT_EXITED && run->started && !run->exited) {
         run->exited = true;
         run->result->status = message.status;
+        run->result->denied = message.denied;
+        return 0;
+    }
+    if (message.kind == INIT_DENIED && !run->exited) {
+        pass_denial_on(run, &message.denial);
         return 0;
     }
     return err_set(err, EPROTO, "job.protocol", "pid 1 of the job said something out of turn");

@@ -15,8 +15,10 @@
  *   tag 6 CWD      text
  *   tag 7 COMMAND  u8 pinned, u64 dev, u64 inode, u64 size, u64 mtime_ns, u64 ctime_ns,
  *                  text path, maybe found
- *   tag 8 REST     u64 of each limit in the order of the struct, u8 net, u8 caches, u32 required
- *                                                                    exactly once, the last record
+ *   tag 8 GUARD    u8 on, then for each rule: u8 kind, text, text why
+ *   tag 9 REST     u64 of each limit in the order of the struct, u8 net, u8 caches, u32 required
+ *                                                                    exactly once, after GUARD, as
+ * the last
  *
  *   text      u32 size, then bytes without NUL
  *   maybe     u8 0: none, or u8 1 and a text
@@ -46,6 +48,7 @@ enum tag {
     TAG_PEN,
     TAG_CWD,
     TAG_COMMAND,
+    TAG_GUARD,
     TAG_REST,
     TAG_COUNT,
 };
@@ -143,6 +146,19 @@ static void put_command(struct buf *buf, const struct policy_command *command, s
     put_record(buf, TAG_COMMAND, fields);
 }
 
+static void put_guard(struct buf *buf, const struct policy *policy, struct buf *fields)
+{
+    put_u8(fields, policy_get_guard(policy));
+    for (size_t i = 0; i < policy_guard_rules(policy); i++) {
+        const struct policy_guard_rule *rule = policy_guard_rule_at(policy, i);
+
+        put_u8(fields, rule->kind);
+        put_text(fields, rule->text);
+        put_text(fields, rule->why);
+    }
+    put_record(buf, TAG_GUARD, fields);
+}
+
 static void put_rest(struct buf *buf, const struct policy *policy, struct buf *fields)
 {
     const struct policy_limits *limits = policy_get_limits(policy);
@@ -181,6 +197,7 @@ static void put_records(struct buf *buf, const struct policy *policy)
         put_text_record(buf, TAG_CWD, cwd, &fields);
     if (policy_command(policy) != NULL)
         put_command(buf, policy_command(policy), &fields);
+    put_guard(buf, policy, &fields);
     put_rest(buf, policy, &fields);
 }
 
@@ -434,10 +451,31 @@ static int decode_command(struct reader *reader, struct policy *policy, struct e
     return r < 0 ? refuse(reader, r, err) : 0;
 }
 
+static int decode_guard(struct reader *reader, struct policy *policy, struct err *err)
+{
+    policy_set_guard(policy, get_choice(reader, 1, "a wrong flag") == 1);
+    while (reader->bad == NULL && reader->at < reader->end) {
+        AUTO_FREE char *text = NULL;
+        AUTO_FREE char *why = NULL;
+        struct policy_guard_rule rule = {0};
+        int r = 0;
+
+        rule.kind = get_choice(reader, POLICY_GUARD_GIT_FOLDER, "an unknown kind of guarded name");
+        rule.text = text = get_text(reader);
+        rule.why = why = get_text(reader);
+        if (reader->bad != NULL || text == NULL || why == NULL)
+            return 0;
+        r = policy_add_guard_rule(policy, &rule, err);
+        if (r < 0)
+            return refuse(reader, r, err);
+    }
+    return 0;
+}
+
 static void decode_rest(struct reader *reader, struct policy *policy)
 {
-    const uint32_t known =
-        POLICY_REQUIRE_LANDLOCK | POLICY_REQUIRE_MEMORY | POLICY_REQUIRE_PROCESSES;
+    const uint32_t known = POLICY_REQUIRE_LANDLOCK | POLICY_REQUIRE_MEMORY |
+                           POLICY_REQUIRE_PROCESSES | POLICY_REQUIRE_GUARD;
     struct policy_limits *limits = policy_limits(policy);
     uint32_t required = 0;
 
@@ -476,6 +514,8 @@ static int decode_fields(struct reader *reader, enum tag tag, struct policy *pol
         return decode_text(reader, policy, policy_set_cwd, err);
     case TAG_COMMAND:
         return decode_command(reader, policy, err);
+    case TAG_GUARD:
+        return decode_guard(reader, policy, err);
     case TAG_REST:
         decode_rest(reader, policy);
         return 0;
@@ -496,7 +536,8 @@ static int decode_record(struct reader *reader, enum tag *ret_tag, struct policy
     uint32_t size = get_u32(reader);
     int r = 0;
 
-    if (tag < *ret_tag || (tag == *ret_tag && tag >= TAG_PEN))
+    if (tag < *ret_tag || (tag == *ret_tag && tag >= TAG_PEN) ||
+        (tag == TAG_REST && *ret_tag != TAG_GUARD))
         reader_fail(reader, "records out of order");
     if (size > end - reader->at)
         reader_fail(reader, "a record longer than the rest");

@@ -19,6 +19,11 @@ const struct policy_limits policy_default_limits = {
     .shm_bytes = UINT64_C(256) << 20,
 };
 
+const struct policy_preflight policy_default_preflight = {
+    .entries = 200000,
+    .remember_ms = UINT64_C(24) * 3600 * 1000,
+};
+
 /* ---- life -------------------------------------------------------------------------------- */
 
 static void place_free(struct policy_place *place)
@@ -53,7 +58,10 @@ struct policy *policy_new(void)
     policy->places.item_size = sizeof(struct policy_place);
     policy->env.item_size = sizeof(char *);
     policy->notes.item_size = sizeof(char *);
+    policy->guard_rules.item_size = sizeof(struct policy_guard_rule);
+    policy->guard = true;
     policy->limits = policy_default_limits;
+    policy->preflight = policy_default_preflight;
     return policy;
 }
 
@@ -69,6 +77,9 @@ void policy_free(struct policy *policy)
     free(policy->places.items);
     texts_free(&policy->env);
     texts_free(&policy->notes);
+    for (size_t i = 0; i < policy->guard_rules.count; i++)
+        policy_guard_rule_free(list_at(&policy->guard_rules, i));
+    free(policy->guard_rules.items);
     free(policy->pen);
     free(policy->cwd);
     command_free(&policy->command);
@@ -325,6 +336,16 @@ struct policy_limits *policy_limits(struct policy *policy)
 const struct policy_limits *policy_get_limits(const struct policy *policy)
 {
     return &policy->limits;
+}
+
+struct policy_preflight *policy_preflight(struct policy *policy)
+{
+    return &policy->preflight;
+}
+
+const struct policy_preflight *policy_get_preflight(const struct policy *policy)
+{
+    return &policy->preflight;
 }
 
 void policy_set_net(struct policy *policy, enum policy_net net)

@@ -99,9 +99,19 @@ enum policy_require {
     POLICY_REQUIRE_LANDLOCK = 1u << 0,
     POLICY_REQUIRE_MEMORY = 1u << 1,    /* a bound on memory in force */
     POLICY_REQUIRE_PROCESSES = 1u << 2, /* a bound on processes that also binds root */
+    POLICY_REQUIRE_GUARD = 1u << 3,     /* names are guarded at the moment of the call */
 };
 
 enum policy_caches { POLICY_CACHES_PEN, POLICY_CACHES_JOB };
+
+/* How a pen is looked through before the start (pen/). Nothing the job knows of: wattle-job is not
+ * told. */
+struct policy_preflight {
+    uint64_t entries;     /* looked at before giving up */
+    uint64_t remember_ms; /* until a folder that did not change is read again */
+    bool accept_shared_links;
+};
+extern const struct policy_preflight policy_default_preflight;
 
 /* The executable that was reviewed. `pinned`: it is mounted read-only over its own path from the
  * file that had this identity, and a start with another identity fails (C6). */
@@ -146,6 +156,31 @@ size_t policy_places(const struct policy *policy); /* sorted by path */
 const struct policy_place *policy_place_at(const struct policy *policy, size_t index);
 const struct policy_place *policy_place_find(const struct policy *policy, const char *path);
 
+/* ---- guarded names: those of the table in fence/guard/names.c, and these ------------------------
+ */
+
+enum policy_guard_kind {
+    POLICY_GUARD_PATTERN, /* may not be made or changed: "**" "/" "*.pem", "docs/x", or absolute */
+    POLICY_GUARD_HELD,    /* absolute and physical: held with all below it */
+    POLICY_GUARD_GIT_FOLDER, /* absolute and physical: a git folder that is not called ".git" */
+};
+
+struct policy_guard_rule {
+    enum policy_guard_kind kind;
+    char *text;
+    char *why;
+};
+
+/* Whether names are guarded at all; true until it is set otherwise. */
+void policy_set_guard(struct policy *policy, bool on);
+bool policy_get_guard(const struct policy *policy);
+/* The strings are borrowed for the call. Patterns are read when the fence is prepared. EINVAL
+ * policy.guard, policy.path, policy.root, policy.too-many. */
+int policy_add_guard_rule(struct policy *policy, const struct policy_guard_rule *rule,
+                          struct err *err) MUST_CHECK;
+size_t policy_guard_rules(const struct policy *policy); /* as added */
+const struct policy_guard_rule *policy_guard_rule_at(const struct policy *policy, size_t index);
+
 /* ---- environment: exactly these and no other ----------------------------------------------- */
 
 bool policy_env_name_ok(const char *name, size_t size); /* [A-Za-z_][A-Za-z0-9_]* */
@@ -172,6 +207,8 @@ const struct policy_command *policy_command(const struct policy *policy); /* NUL
 
 struct policy_limits *policy_limits(struct policy *policy); /* changed in place */
 const struct policy_limits *policy_get_limits(const struct policy *policy);
+struct policy_preflight *policy_preflight(struct policy *policy); /* changed in place */
+const struct policy_preflight *policy_get_preflight(const struct policy *policy);
 
 void policy_set_net(struct policy *policy, enum policy_net net);
 enum policy_net policy_get_net(const struct policy *policy);

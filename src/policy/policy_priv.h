@@ -13,17 +13,20 @@ struct list {
 };
 
 struct policy {
-    struct list rules;  /* struct policy_rule, by path */
-    struct list places; /* struct policy_place, by path */
-    struct list env;    /* char *, "NAME=value", as added */
-    struct list notes;  /* char *, as added */
+    struct list rules;       /* struct policy_rule, by path */
+    struct list places;      /* struct policy_place, by path */
+    struct list env;         /* char *, "NAME=value", as added */
+    struct list notes;       /* char *, as added */
+    struct list guard_rules; /* struct policy_guard_rule, as added */
     char *pen;
     char *cwd;
     struct policy_command command; /* path NULL: not set */
     struct policy_limits limits;
+    struct policy_preflight preflight;
     enum policy_net net;
     enum policy_caches caches;
     unsigned required;
+    bool guard;
 };
 
 void *list_at(const struct list *list, size_t index);
@@ -53,5 +56,6 @@ int policy_check_path(const char *path, const char *what, struct err *err) MUST_
 int policy_check_path_below_root(const char *path, const char *what, struct err *err) MUST_CHECK;
 
 void policy_rule_free(struct policy_rule *rule); /* what it holds, not itself */
+void policy_guard_rule_free(struct policy_guard_rule *rule);
 
 #endif

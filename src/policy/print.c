@@ -49,6 +49,7 @@ static const struct layer layers[] = {
     {POLICY_REQUIRE_LANDLOCK, "landlock"},
     {POLICY_REQUIRE_MEMORY, "memory"},
     {POLICY_REQUIRE_PROCESSES, "processes"},
+    {POLICY_REQUIRE_GUARD, "guard"},
 };
 
 /* Values that may be shown: what describes a place or a language. Any other may be a secret. */

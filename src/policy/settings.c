@@ -14,6 +14,7 @@
 
 #define KEYS_MAX 16
 #define PROCESSES_MAX (UINT64_C(1) << 22)  /* the kernel's own bound on process ids */
+#define ENTRIES_MAX (UINT64_C(1) << 26)    /* about a minute of looking */
 #define OPEN_FILES_MAX (UINT64_C(1) << 30) /* and on descriptors */
 
 struct reader {
@@ -30,7 +31,7 @@ struct key {
     const struct key *in; /* an object: its keys */
     enum policy_access access;
     bool hold;
-    size_t offset; /* in struct policy_limits */
+    size_t offset; /* in struct settings */
     uint64_t most;
 };
 
@@ -328,16 +329,16 @@ static int one_of(const struct reader *reader, const struct key *key, const char
     nearest = str_nearest(text, names);
     (void) wrong_value(reader, key, "does not know", text, err);
     return nearest == NULL ? err_hint(err, "it knows '%s' and '%s'%s", names[0], names[1],
-                                      names[2] == NULL ? "" : " and 'processes'")
+                                      names[2] == NULL ? "" : ", 'processes' and 'guard'")
                            : err_hint(err, "did you mean '%s'?", nearest);
 }
 
 static int add_require(struct reader *reader, const struct key *key, const char *text,
                        struct err *err)
 {
-    static const char *const names[] = {"landlock", "memory", "processes", NULL};
+    static const char *const names[] = {"landlock", "memory", "processes", "guard", NULL};
     static const unsigned bits[] = {POLICY_REQUIRE_LANDLOCK, POLICY_REQUIRE_MEMORY,
-                                    POLICY_REQUIRE_PROCESSES};
+                                    POLICY_REQUIRE_PROCESSES, POLICY_REQUIRE_GUARD};
     int index = one_of(reader, key, text, names, err);
 
     if (index < 0)
@@ -374,6 +375,17 @@ static int read_shared_links(struct reader *reader, const struct key *key, json_
     if (!json_is_boolean(value))
         return wrong_type(reader, key, "true or false", err);
     reader->settings->accept_shared_links = json_is_true(value);
+    reader->settings->shared_links_given = true;
+    return 0;
+}
+
+static int read_follow_git(struct reader *reader, const struct key *key, json_t *value,
+                           struct err *err)
+{
+    if (!json_is_boolean(value))
+        return wrong_type(reader, key, "true or false", err);
+    reader->settings->follow_git = json_is_true(value);
+    reader->settings->follow_git_given = true;
     return 0;
 }
 
@@ -386,7 +398,7 @@ static int read_schema(struct reader *reader, const struct key *key, json_t *val
 
 static void set_limit(struct reader *reader, const struct key *key, uint64_t value)
 {
-    memcpy((char *) &reader->settings->limits + key->offset, &value, sizeof value);
+    memcpy((char *) reader->settings + key->offset, &value, sizeof value);
 }
 
 static int read_size(struct reader *reader, const struct key *key, json_t *value, struct err *err)
@@ -433,7 +445,8 @@ enum { OWNER_ONLY = false, TIGHTENS = true };
     {                                                                                              \
         .path = (name), .read = (reader), .tightens = (may), __VA_ARGS__                           \
     }
-#define LIMIT(field) .offset = offsetof(struct policy_limits, field)
+#define LIMIT(field) .offset = offsetof(struct settings, limits.field)
+#define VALUE(field) .offset = offsetof(struct settings, field)
 
 static const struct key network_keys[] = {
     KEY("network.allowedDomains", read_allowed_domains, OWNER_ONLY),
@@ -459,6 +472,13 @@ static const struct key limit_keys[] = {
     {.path = NULL},
 };
 
+static const struct key preflight_keys[] = {
+    KEY("wattle.preflight.entries", read_count, OWNER_ONLY, VALUE(preflight_entries),
+        .most = ENTRIES_MAX),
+    KEY("wattle.preflight.remember", read_duration, OWNER_ONLY, VALUE(preflight_remember_ms)),
+    {.path = NULL},
+};
+
 static const struct key wattle_keys[] = {
     KEY("wattle.limits", read_object, TIGHTENS, .in = limit_keys),
     KEY("wattle.timeout", read_duration, TIGHTENS, LIMIT(deadline_ms)),
@@ -468,6 +488,8 @@ static const struct key wattle_keys[] = {
     KEY("wattle.require", read_require, TIGHTENS),
     KEY("wattle.caches", read_caches, OWNER_ONLY),
     KEY("wattle.acceptSharedLinks", read_shared_links, OWNER_ONLY),
+    KEY("wattle.followGit", read_follow_git, OWNER_ONLY),
+    KEY("wattle.preflight", read_object, OWNER_ONLY, .in = preflight_keys),
     {.path = NULL},
 };
 

@@ -25,7 +25,12 @@ struct settings {
     unsigned require;            /* enum policy_require */
     bool caches_given;
     enum policy_caches caches;
-    bool accept_shared_links; /* seam: guarded names and preflight */
+    bool shared_links_given;
+    bool accept_shared_links;
+    bool follow_git_given;
+    bool follow_git;            /* to a git folder outside of the pen */
+    uint64_t preflight_entries; /* 0: not given */
+    uint64_t preflight_remember_ms;
 };
 
 /* Where a file comes from decides what it may say: the administrator's may only tighten (deny

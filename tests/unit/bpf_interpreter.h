@@ -10,7 +10,8 @@
 #include <string.h>
 
 #define BPF_ALLOWED 0
-#define BPF_BROKEN (-1) /* nothing the kernel would take, or an answer ours never give */
+#define BPF_NOTIFIED 4096 /* handed to the guard; no errno is that large */
+#define BPF_BROKEN (-1)   /* nothing the kernel would take, or an answer ours never give */
 
 struct bpf_program {
     const struct sock_filter *code;
@@ -39,11 +40,13 @@ static inline bool bpf_jumps(const struct sock_filter *line, uint32_t accumulato
     }
 }
 
-/* The errno a call answers, BPF_ALLOWED or BPF_BROKEN. */
+/* The errno a call answers, BPF_ALLOWED, BPF_NOTIFIED or BPF_BROKEN. */
 static inline int bpf_verdict(uint32_t answer)
 {
     if (answer == SECCOMP_RET_ALLOW)
         return BPF_ALLOWED;
+    if (answer == SECCOMP_RET_USER_NOTIF)
+        return BPF_NOTIFIED;
     if ((answer & SECCOMP_RET_ACTION_FULL) != SECCOMP_RET_ERRNO)
         return BPF_BROKEN;
     return (int) (answer & SECCOMP_RET_DATA);

@@ -50,6 +50,20 @@ static void add_places(struct policy *policy)
     assert_int_equal(policy_add_place(policy, &tmpfs, NULL), 0);
 }
 
+static void add_guard_rules(struct policy *policy)
+{
+    char glob[] = "**"
+                  "/*.pem";
+    char folder[] = "/home/u/p/bare.git";
+    char why[] = "config.json";
+    const struct policy_guard_rule pattern = {POLICY_GUARD_PATTERN, glob, why};
+    const struct policy_guard_rule bare = {POLICY_GUARD_GIT_FOLDER, folder, why};
+
+    assert_int_equal(policy_add_guard_rule(policy, &pattern, NULL), 0);
+    assert_int_equal(policy_add_guard_rule(policy, &bare, NULL), 0);
+    policy_set_guard(policy, false);
+}
+
 /* Everything a policy can hold, nothing at its default. */
 static struct policy *full_policy(void)
 {
@@ -61,6 +75,7 @@ static struct policy *full_policy(void)
     assert_non_null(policy);
     add_rules(policy);
     add_places(policy);
+    add_guard_rules(policy);
     assert_int_equal(policy_set_env(policy, "B", "x=y\n", NULL), 0);
     assert_int_equal(policy_set_env(policy, "A", "", NULL), 0);
     assert_int_equal(policy_add_note(policy, "one", NULL), 0);
@@ -148,6 +163,12 @@ static void everything_comes_back(void **state)
     assert_int_equal(policy_get_net(copy), POLICY_NET_OPEN);
     assert_int_equal(policy_get_caches(copy), POLICY_CACHES_JOB);
     assert_int_equal(policy_required(copy), policy_required(policy));
+    assert_false(policy_get_guard(copy));
+    assert_int_equal(policy_guard_rules(copy), 2);
+    assert_int_equal(policy_guard_rule_at(copy, 1)->kind, POLICY_GUARD_GIT_FOLDER);
+    assert_string_equal(policy_guard_rule_at(copy, 0)->text, "**"
+                                                             "/*.pem");
+    assert_string_equal(policy_guard_rule_at(copy, 1)->why, "config.json");
 }
 
 static void an_empty_policy_comes_back_empty(void **state)
@@ -243,7 +264,10 @@ static void says_what_is_wrong_and_where(void **state)
     } cases[] = {
         {BYTES(""), "no end"},
         {BYTES("\0\0\0\0\0"), "an unknown tag at byte"},
-        {BYTES("\x09\0\0\0\0"), "an unknown tag at byte 17"},
+        {BYTES("\x0a\0\0\0\0"), "an unknown tag at byte 17"},
+        {BYTES("\x08\x01\0\0\0\x02"), "a wrong flag"},
+        {BYTES("\x08\x02\0\0\0\x01\x03"), "an unknown kind of guarded name"},
+        {BYTES("\x09\x01\0\0\0\x01"), "records out of order"},
         {BYTES("\x05\xff\xff\xff\xff"), "a record longer than the rest"},
         {BYTES("\x05\x06\0\0\0\x02\0\0\0/p\x04\0\0\0\0\0\0\0"), "records out of order"},
         {BYTES("\x05\x06\0\0\0\x02\0\0\0/p\x05\x06\0\0\0\x02\0\0\0/q"), "records out of order"},

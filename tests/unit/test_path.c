@@ -308,6 +308,24 @@ static void nothing_above_is_opened(void **state)
     assert_true(nameless >= 0 || nameless == -EOPNOTSUPP);
 }
 
+static void folders_are_made_with_those_above(void **state)
+{
+    struct stat status;
+    char top[] = "/tmp/wattle-made-XXXXXX";
+    AUTO_FREE char *path = NULL;
+
+    (void) state;
+    assert_non_null(mkdtemp(top));
+    path = path_join(top, "a/b/c");
+    assert_int_equal(path_make_folders(path, 0700), 0);
+    assert_int_equal(path_make_folders(path, 0700), 0);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0700);
+    assert_int_equal(path_make_folders("/dev/null/a", 0700), -ENOTDIR);
+    assert_int_equal(chdir("/tmp"), 0);
+    assert_int_equal(tree_remove(AT_FDCWD, path_base(top), NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +344,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(symlinks_are_refused_when_opening, make_place,
                                         remove_place),
         cmocka_unit_test_setup_teardown(nothing_above_is_opened, make_place, remove_place),
+        cmocka_unit_test(folders_are_made_with_those_above),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,8 @@ static void takes_every_key_there_is(void **state)
         "              \"timeout\": \"90s\", \"killAfter\": \"1500ms\", \"env\": [\"A=b=c\", "
         "\"D\"],"
         "              \"unix\": [\"/run/x.sock\"], \"require\": [\"landlock\", \"processes\"],"
-        "              \"caches\": \"job\", \"acceptSharedLinks\": true}}");
+        "              \"caches\": \"job\", \"preflight\": {\"entries\": 5, \"remember\": \"2h\"}, "
+        " \"acceptSharedLinks\": true}}");
 
     (void) state;
     assert_int_equal(settings->limits.memory_bytes, 2147483648);
@@ -89,7 +90,9 @@ static void takes_every_key_there_is(void **state)
     assert_int_equal(settings->require, POLICY_REQUIRE_LANDLOCK | POLICY_REQUIRE_PROCESSES);
     assert_true(settings->caches_given);
     assert_int_equal(settings->caches, POLICY_CACHES_JOB);
-    assert_true(settings->accept_shared_links);
+    assert_true(settings->accept_shared_links && settings->shared_links_given);
+    assert_int_equal(settings->preflight_entries, 5);
+    assert_int_equal(settings->preflight_remember_ms, 7200000);
 }
 
 static void turns_the_four_lists_into_paths(void **state)
@@ -166,6 +169,7 @@ static void names_the_key_whose_type_is_wrong(void **state)
         {"{\"wattle\": {\"timeout\": \"0s\"}}", "settings.type", "'wattle.timeout'"},
         {"{\"wattle\": {\"env\": {\"A\": \"b\"}}}", "settings.type", "'wattle.env'"},
         {"{\"wattle\": {\"acceptSharedLinks\": 1}}", "settings.type", "true or false"},
+        {"{\"wattle\": {\"followGit\": \"no\"}}", "settings.type", "true or false"},
         {"{\"wattle\": {\"caches\": true}}", "settings.type", "\"pen\" or \"job\""},
     };
 
@@ -250,6 +254,7 @@ static void lets_the_administrator_only_tighten(void **state)
         {"{\"wattle\": {\"caches\": \"job\"}}", "settings.admin", "'wattle.caches'"},
         {"{\"wattle\": {\"killAfter\": \"1s\"}}", "settings.admin", "'wattle.killAfter'"},
         {"{\"wattle\": {\"acceptSharedLinks\": true}}", "settings.admin", "only tighten"},
+        {"{\"wattle\": {\"followGit\": false}}", "settings.admin", "only tighten"},
         {"{\"wattle\": {\"alow\": true}}", "settings.unknown-key", "'alow'"},
     };
 

@@ -10,13 +10,16 @@
  *                   (the kernel refuses it later) and takes the bounds that are written to it
  *   4. pivot        the old root is gone, the new one read-only
  *   5. host name, loopback, resource limits
- *   6. capabilities none, no bounding set, no_new_privs
+ *   6. capabilities none, no bounding set, no_new_privs; where names are guarded pid 1 may still
+ * take CAP_SYS_PTRACE of its own user namespace into use (guard/task.c)
  *   7. Landlock     rules opened inside the new root
  *   8. dumpable 0   /proc/1 is closed to the job from here on
- *   9. seccomp      the command's filter in the vforked child, pid 1's own once that has exec'd
+ *   9. seccomp      the guard's and the command's filter in the vforked child, pid 1's own once
+ * that has exec'd
  *
  * Nothing hostile runs before 9. Figures: docs/mechanisms.md. */
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/kernel.h"
 #include "fence/mech_priv.h"
 #include "fence/native/native_priv.h"
@@ -41,6 +44,8 @@ static int prepare(const struct policy *policy, void **ret_plan, unsigned *ret_w
         *ret_weak |= FENCE_WEAK_OLD_LANDLOCK;
     if (plan->shown_pid_max == NULL)
         *ret_weak |= FENCE_WEAK_PROCESSES_NONE;
+    if (plan->guard_rules == NULL)
+        *ret_weak |= FENCE_WEAK_GUARD;
     *ret_plan = plan;
     return 0;
 }
@@ -91,7 +96,7 @@ static int enter(const void *plan_, const int *keep, size_t keep_count, unsigned
     if (r == 0)
         r = native_limits_set(plan, err);
     if (r == 0)
-        r = native_capabilities_drop(err);
+        r = native_capabilities_drop(plan->guard_rules != NULL, err);
     if (r == 0)
         r = native_landlock_enter(plan, err);
     if (r == 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
@@ -102,16 +107,40 @@ static int enter(const void *plan_, const int *keep, size_t keep_count, unsigned
 
 static int enter_init(const void *plan, struct err *err)
 {
-    const int r = seccomp_load(SECCOMP_INIT);
+    int r = native_capabilities_drop_last(); /* the guard's threads have their own */
 
     (void) plan; /* the filter is the same for every policy */
+    if (r == 0)
+        r = seccomp_load(SECCOMP_INIT);
     return r < 0 ? err_set(err, -r, "fence.native-seccomp", "cannot load the filter of pid 1") : 0;
+}
+
+/* Descriptors are not shared with pid 1, which waits until this process has become another program,
+ * and whose memory it cannot reach into then. But a message may be under way. */
+static int enter_guard(const void *plan_, mode_t umask, int channel_fd)
+{
+    const struct native_plan *plan = plan_;
+    AUTO_CLOSE int listener_fd = -1;
+
+    if (plan->guard_rules == NULL)
+        return FENCE_UNGUARDED;
+    listener_fd = seccomp_load_guard(umask);
+    if (listener_fd >= 0)
+        return fd_send(channel_fd, listener_fd);
+    return plan->guard_required ? listener_fd : FENCE_UNGUARDED;
 }
 
 static int enter_command(const void *plan)
 {
+    const int r = native_capabilities_drop_last();
+
     (void) plan;
-    return seccomp_load(SECCOMP_COMMAND);
+    return r < 0 ? r : seccomp_load(SECCOMP_COMMAND);
+}
+
+static const struct guard_rules *guard_rules(const void *plan)
+{
+    return ((const struct native_plan *) plan)->guard_rules;
 }
 
 static int landlock_abi(const void *plan)
@@ -133,7 +162,9 @@ const struct fence_mech fence_native = {
     .prepare = prepare,
     .enter = enter,
     .enter_init = enter_init,
+    .enter_guard = enter_guard,
     .enter_command = enter_command,
+    .guard_rules = guard_rules,
     .landlock_abi = landlock_abi,
     .release = release,
 };

@@ -7,6 +7,7 @@
 #define WATTLE_FENCE_NATIVE_PRIV_H
 
 #include "base/err.h"
+#include "fence/guard/rules.h"
 #include "policy/policy.h"
 
 #include <stdbool.h>
@@ -68,7 +69,9 @@ struct native_plan {
     char pid_max[24];
     unsigned proc_masks; /* bit i: entry i of native_proc_masks exists on this kernel */
     uint64_t shm_bytes;
-    int landlock_abi; /* 0: off */
+    int landlock_abi;                /* 0: off */
+    struct guard_rules *guard_rules; /* NULL: names are not guarded */
+    bool guard_required;
     uid_t uid;
     gid_t gid;
     struct policy_limits limits;
@@ -77,6 +80,10 @@ struct native_plan {
 /* plan.c: parent */
 int native_plan_make(const struct policy *policy, struct native_plan **ret_plan, struct err *err);
 void native_plan_free(struct native_plan *plan);
+
+/* guarded.c: parent */
+int native_guard_rules_make(const struct policy *policy, struct guard_rules **ret_rules,
+                            struct err *err);
 
 /* The rest runs in the child: no malloc. `root_fd` is the new root, attached but not yet entered.
  */
@@ -118,7 +125,9 @@ int native_maps_write(uid_t uid, gid_t gid, struct err *err);
 int native_host_set(struct err *err); /* host name, loopback */
 void native_namespaces_forbid(unsigned *ret_weak);
 int native_limits_set(const struct native_plan *plan, struct err *err);
-int native_capabilities_drop(struct err *err);
+/* All but CAP_SYS_PTRACE, which the guard's threads may take into use, when there is one. */
+int native_capabilities_drop(bool guarded, struct err *err);
+int native_capabilities_drop_last(void); /* -errno */
 
 /* landlock.c */
 int native_landlock_abi(void); /* parent: by call; 0 when there is none that serves */

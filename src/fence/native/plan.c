@@ -442,6 +442,9 @@ int native_plan_make(const struct policy *policy, struct native_plan **ret_plan,
         r = add_grants(plan, err);
     if (r == 0)
         r = choose_staging(plan, err);
+    plan->guard_required = (policy_required(policy) & POLICY_REQUIRE_GUARD) != 0;
+    if (r == 0 && policy_get_guard(policy))
+        r = native_guard_rules_make(policy, &plan->guard_rules, err);
     if (r < 0) {
         native_plan_free(plan);
         return r;
@@ -456,6 +459,7 @@ void native_plan_free(struct native_plan *plan)
         return;
     for (size_t i = 0; i < plan->owned_count; i++)
         free(plan->owned[i]);
+    guard_rules_freep(&plan->guard_rules);
     free(plan->owned);
     free(plan->steps);
     free(plan->grants);

@@ -103,11 +103,18 @@ int native_limits_set(const struct native_plan *plan, struct err *err)
     return r;
 }
 
-/* The bounding set too: root inside would get everything back at the next exec. */
-int native_capabilities_drop(struct err *err)
+static int set_capabilities(uint32_t permitted)
 {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-    struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};
+    struct __user_cap_data_struct sets[2] = {{.permitted = permitted}, {0, 0, 0}};
+
+    return syscall(SYS_capset, &header, sets) < 0 ? -errno : 0;
+}
+
+/* The bounding set too: root inside would get everything back at the next exec. */
+int native_capabilities_drop(bool guarded, struct err *err)
+{
+    int r;
 
     for (unsigned long capability = 0; capability < 64; capability++) {
         if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0)
@@ -117,9 +124,15 @@ int native_capabilities_drop(struct err *err)
         return err_set(err, errno, "fence.native-capabilities", "cannot drop a capability");
     }
     (void) prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* empty sets follow anyway */
-    if (syscall(SYS_capset, &header, none) < 0)
-        return err_set(err, errno, "fence.native-capabilities", "cannot drop capabilities");
+    r = set_capabilities(guarded ? 1u << CAP_SYS_PTRACE : 0);
+    if (r < 0)
+        return err_set(err, -r, "fence.native-capabilities", "cannot drop capabilities");
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return err_set(err, errno, "fence.native-capabilities", "cannot set no_new_privs");
     return 0;
+}
+
+int native_capabilities_drop_last(void)
+{
+    return set_capabilities(0);
 }

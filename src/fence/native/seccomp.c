@@ -1,11 +1,13 @@
 #include "fence/native/seccomp.h"
 
 #include "base/cleanup.h"
+#include "base/kernel.h"
 #include "fence/seccomp_baked.h"
 
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,9 +17,11 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the filters are for l
 #if defined(__x86_64__) && !defined(__ILP32__)
 #define BAKED_COMMAND seccomp_baked_x86_64_command
 #define BAKED_INIT seccomp_baked_x86_64_init
+#define BAKED_GUARD seccomp_baked_x86_64_guard
 #elif defined(__aarch64__) && !defined(__ILP32__)
 #define BAKED_COMMAND seccomp_baked_aarch64_command
 #define BAKED_INIT seccomp_baked_aarch64_init
+#define BAKED_GUARD seccomp_baked_aarch64_guard
 #else
 #error "seccomp_table.h has no call numbers for this processor"
 #endif
@@ -40,4 +44,20 @@ int seccomp_load(enum seccomp_program program)
     if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &programs[program]) < 0)
         return -errno;
     return 0;
+}
+
+int seccomp_load_guard(unsigned umask)
+{
+    struct sock_filter code[ARRAY_SIZE(BAKED_GUARD)];
+    const struct program guard = {ARRAY_SIZE(code), code};
+    long fd;
+
+    memcpy(code, BAKED_GUARD, sizeof code);
+    for (size_t i = 0; i < ARRAY_SIZE(code); i++) {
+        if (code[i].code == (BPF_JMP | BPF_JEQ | BPF_K) && code[i].k == SECCOMP_BAKED_UMASK)
+            code[i].k = umask;
+    }
+    fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                 SECCOMP_FILTER_FLAG_NEW_LISTENER | KERNEL_SECCOMP_WAIT_KILLABLE, &guard);
+    return fd < 0 ? -errno : (int) fd;
 }

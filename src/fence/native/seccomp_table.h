@@ -13,6 +13,10 @@
  * while compilers, debuggers and package managers need nearly everything else. What a later kernel
  * brings is refused all the same: a number that is not among those known here answers ENOSYS.
  *
+ * A second table below, seccomp_guard_groups, is the filter of the guard (fence/guard/guard.h),
+ * worn in addition: its groups may hand a call to the guard instead of refusing it. Where both
+ * filters have a verdict the refusal wins.
+ *
  * Tests see the low 32 bits of an argument alone. Every argument tested here is an int, an unsigned
  * int or a umode_t (of clone's flags the kernel reads the low half), so the kernel drops the high
  * half: a test that compared all 64 bits would be passed by setting one of those. */
@@ -91,6 +95,7 @@ struct seccomp_group {
     const char *why;
     int error;         /* errno */
     bool command_only; /* worn by the command, not by pid 1 */
+    bool notify;       /* the guard performs the call; `error` means nothing */
     struct seccomp_rule rules[SECCOMP_RULES_MAX];
 };
 
@@ -104,6 +109,15 @@ struct seccomp_group {
 #define CALL_SOCK_TYPE 0xf
 #define CALL_SOCK_PACKET 10
 #define CALL_PERSONALITY_QUERY UINT32_MAX
+#define CALL_WRITES_FILE (O_CREAT | O_WRONLY | O_RDWR | O_TRUNC)
+#define CALL_BTRFS_SNAP_CREATE 0x50009401u
+#define CALL_BTRFS_SUBVOL_CREATE 0x5000940eu
+#define CALL_BTRFS_SNAP_CREATE_V2 0x50009417u
+#define CALL_BTRFS_SUBVOL_CREATE_V2 0x50009418u
+
+/* Stands in the guard's filter for the umask the command starts with, and is replaced when the
+ * filter is loaded. No argument of umask(2) has this value: the kernel drops the high bits. */
+#define SECCOMP_GUARD_UMASK 0xa11ce5edu
 
 #define NONE SECCOMP_NO_CALL
 
@@ -296,6 +310,93 @@ static const struct seccomp_group seccomp_groups[] = {
                 {CALL("query_module", 178, NONE)},
                 {CALL("nfsservctl", 180, 42)},
                 {CALL("lookup_dcookie", 212, 18)},
+            },
+    },
+};
+
+/* Worn by a command whose names are guarded, besides the filter above. Every call that makes a
+ * name, takes one away, opens a file for writing or changes a mode goes to the guard, which
+ * performs it. open comes first: it is asked most. */
+static const struct seccomp_group seccomp_guard_groups[] = {
+    {
+        .why = "opens that make or change a file. O_PATH does neither, whatever else is set",
+        .notify = true,
+        .rules =
+            {
+                {CALL("openat", 257, 56), IF(ANY_OF(2, O_PATH)), .allow = true},
+                {CALL("openat", 257, 56), IF(ANY_OF(2, CALL_WRITES_FILE))},
+                {CALL("open", 2, NONE), IF(ANY_OF(1, O_PATH)), .allow = true},
+                {CALL("open", 2, NONE), IF(ANY_OF(1, CALL_WRITES_FILE))},
+                {CALL("creat", 85, NONE)},
+                {CALL("truncate", 76, 45)},
+            },
+    },
+    {
+        .why = "names that are made, moved or taken away",
+        .notify = true,
+        .rules =
+            {
+                {CALL("mkdir", 83, NONE)},
+                {CALL("mkdirat", 258, 34)},
+                {CALL("mknod", 133, NONE)},
+                {CALL("mknodat", 259, 33)},
+                {CALL("symlink", 88, NONE)},
+                {CALL("symlinkat", 266, 36)},
+                {CALL("link", 86, NONE)},
+                {CALL("linkat", 265, 37)},
+                {CALL("rename", 82, NONE)},
+                {CALL("renameat", 264, 38)},
+                {CALL("renameat2", 316, 276)},
+                {CALL("unlink", 87, NONE)},
+                {CALL("unlinkat", 263, 35)},
+                {CALL("rmdir", 84, NONE)},
+                {CALL("bind", 49, 200)},
+            },
+    },
+    {
+        .why = "modes: a hook that is not executable does not run",
+        .notify = true,
+        .rules =
+            {
+                {CALL("chmod", 90, NONE)},
+                {CALL("fchmod", 91, 52)},
+                {CALL("fchmodat", 268, 53)},
+                {CALL("fchmodat2", 452, 452)},
+            },
+    },
+    {
+        .why = "the guard makes files with the caller's umask: it must know when that was changed",
+        .notify = true,
+        .rules =
+            {
+                {CALL("umask", 95, 166), IF(EQUALS(0, SECCOMP_GUARD_UMASK)), .allow = true},
+                {CALL("umask", 95, 166)},
+            },
+    },
+    {
+        .why = "the guard performs outside of a domain that a program puts on itself, and would "
+               "give it more than it wants to have",
+        .error = EPERM,
+        .rules = {{CALL("landlock_restrict_self", 446, 446)}},
+    },
+    {
+        .why = "limits of other processes: those of the guard would make its calls fail",
+        .error = EPERM,
+        .rules =
+            {
+                {CALL("prlimit64", 302, 261), IF(EQUALS(0, 0)), .allow = true},
+                {CALL("prlimit64", 302, 261)},
+            },
+    },
+    {
+        .why = "btrfs makes names by ioctl",
+        .error = EPERM,
+        .rules =
+            {
+                {CALL("ioctl", 16, 29), IF(EQUALS(1, CALL_BTRFS_SNAP_CREATE))},
+                {CALL("ioctl", 16, 29), IF(EQUALS(1, CALL_BTRFS_SUBVOL_CREATE))},
+                {CALL("ioctl", 16, 29), IF(EQUALS(1, CALL_BTRFS_SNAP_CREATE_V2))},
+                {CALL("ioctl", 16, 29), IF(EQUALS(1, CALL_BTRFS_SUBVOL_CREATE_V2))},
             },
     },
 };

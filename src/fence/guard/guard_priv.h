@@ -1,0 +1,261 @@
+/* The parts of the guard. Private to src/fence/guard.
+ *
+ * Everything here runs in pid 1 and reads what a hostile program wrote: each buffer is of one size,
+ * nothing is allocated for a call, every failure refuses the call. Return values are the kernel's:
+ * a result >= 0 or -errno, as the program that made the call will see it. */
+#ifndef WATTLE_FENCE_GUARD_PRIV_H
+#define WATTLE_FENCE_GUARD_PRIV_H
+
+#include "fence/guard/guard.h"
+#include "fence/guard/rules.h"
+#include "fence/guard/vet.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#define GUARD_LINKS_MAX 40     /* symlinks followed on the way of one path, as the kernel does */
+#define GUARD_BLOCKED_MAX 256u /* opens that wait for the other side of a FIFO, at one time */
+#define GUARD_MADE_MAX 1024u   /* git folders the job has made */
+#define GUARD_TREE_DEPTH 24u
+#define GUARD_PENDING_MAX 16u /* pointers the job has opened and not yet written */
+#define GUARD_LATER (-100000) /* a thread of its own will answer */
+#define GUARD_AGAIN (-100001) /* once more from the look, with the exclusive lock */
+
+struct guard_blocked;
+
+/* A folder of a tree that is walked; a stack of them, so that no depth can take our own. */
+struct guard_depth {
+    int fd;
+    struct guard_class class;
+    size_t at, end;
+    _Alignas(8) char entries[2048];
+};
+
+/* A pointer of git's (.git, gitdir, commondir) that the job writes into a file without a name. At
+ * the next call it is read, and if it is whole and points to nothing bad, a copy gets the name. */
+struct guard_pending {
+    int fd;        /* what the job writes to */
+    int folder_fd; /* where the name belongs */
+    char name[NAME_MAX + 1];
+    enum guard_vet vet;
+    pid_t tid; /* who opened it, for the report */
+    const struct guard_row *row;
+};
+
+struct guard_object {
+    uint64_t dev, inode;
+};
+
+struct guard {
+    struct guard_settings settings;
+    pid_t pid;
+    atomic_bool umask_changed; /* some task has another one than the command started with */
+    pthread_mutex_t denied_mutex;
+    uint64_t denied_count;
+
+    /* Used by the holder of the exclusive lock only. */
+    struct guard_depth levels[GUARD_TREE_DEPTH];
+    char source_text[GUARD_VET_LIMIT], old_text[GUARD_VET_LIMIT], new_text[GUARD_VET_LIMIT];
+    struct guard_vetted vetted;
+    struct guard_pending pending[GUARD_PENDING_MAX];
+    atomic_uint pending_count;
+
+    /* Git folders and pointers the job has made: it may take them away again. */
+    pthread_mutex_t made_mutex;
+    struct guard_object made[GUARD_MADE_MAX];
+    unsigned made_count;
+
+    pthread_mutex_t blocked_mutex; /* for the rest */
+    pthread_cond_t blocked_some;
+    struct guard_blocked *blocked;
+    unsigned blocked_count;
+    bool watching;
+};
+
+struct guard_row;
+
+/* One notified call. One lives as long as its thread and is filled again and again. */
+struct guard_call {
+    struct guard *guard;
+    const struct guard_row *row;
+    int lock_fd;
+    mode_t umask_now; /* of this thread */
+    uint64_t id;
+    pid_t tid;
+    uint64_t args[6];
+    int dir_fd[2];  /* of the task, or AT_FDCWD */
+    unsigned flags; /* the low half, which is what the kernel reads */
+    mode_t mode;
+    char path[2][PATH_MAX]; /* read once; the first is overwritten while symlinks are followed */
+};
+
+/* How a call is read, and who performs it. loop.c has the table. */
+struct guard_row {
+    int number;
+    const char *name;
+    int8_t dir[2];  /* the argument that holds a folder's descriptor; -1: the current folder */
+    int8_t path[2]; /* the argument that points to a string; -1: none */
+    int8_t flags, mode;
+    bool gives_fd;
+    int (*perform)(struct guard_call *call);
+};
+
+/* ---- loop.c ---------------------------------------------------------------------------------- */
+
+/* Whether the task still waits: only then is what was read by its number its own. */
+bool guard_is_waiting(const struct guard *guard, uint64_t id);
+void guard_answer(const struct guard *guard, uint64_t id, int64_t value, int error);
+/* Puts `fd` into the task, closes it here and only then lets the task go on: a copy that outlives
+ * the return makes programs see their own file busy. Closes in any case. */
+void guard_answer_fd(const struct guard *guard, uint64_t id, int fd, bool cloexec);
+
+/* ---- task.c: what belongs to the task ----------------------------------------------------------
+ */
+
+/* CAP_SYS_PTRACE in the pen's user namespace, for this thread and this moment only. */
+void guard_trace_right(bool on);
+/* The string at `address`, read once. -EFAULT, -ENAMETOOLONG, -EACCES. */
+int guard_read_string(pid_t tid, uint64_t address, char *text, size_t size);
+int guard_read_bytes(pid_t tid, uint64_t address, void *bytes, size_t size);
+/* O_PATH of the task's folder `dir_fd` (AT_FDCWD: its current one). */
+int guard_open_start(const struct guard_call *call, int dir_fd);
+/* O_PATH of whatever the task's descriptor is. */
+int guard_open_object(const struct guard_call *call, int fd);
+/* The task's descriptor itself. */
+int guard_take_fd(const struct guard_call *call, int fd);
+/* A number of /proc/TID/status; -ESRCH. */
+int guard_task_number(pid_t tid, const char *key, int base);
+int guard_task_status(pid_t tid, char *text, size_t size);
+int guard_task_terminal(pid_t tid); /* device number; -ENXIO */
+void guard_task_program(pid_t tid, char *name, size_t size);
+/* Makes this thread's umask the task's. */
+void guard_wear_umask(struct guard_call *call);
+
+/* ---- walk.c: from a string to a folder and a name ----------------------------------------------
+ */
+
+struct guard_place {
+    int fd;                   /* O_PATH of the folder; owned */
+    bool proc;                /* on procfs, where nothing can be made */
+    bool slow;                /* the string leads somewhere else for us than for the task */
+    char name[NAME_MAX + 2];  /* as given; "." and ".." and one trailing slash may be there */
+    char plain[NAME_MAX + 1]; /* without that slash */
+    char location[PATH_MAX];  /* of the folder; only after guard_locate, under the lock */
+};
+#define GUARD_NO_PLACE                                                                             \
+    {                                                                                              \
+        .fd = -1                                                                                   \
+    }
+
+void guard_place_close(struct guard_place *place); /* for AUTO() */
+
+/* The folder the last component of `path` lies in. `base_fd` (not taken; -1: none) is where a
+ * relative path starts, else the task's `dir_fd`. */
+int guard_find(const struct guard_call *call, int base_fd, int dir_fd, const char *path,
+               struct guard_place *ret_place);
+/* Fills `location`. Only under the lock is it still true when the call is made. */
+int guard_locate(struct guard_place *place);
+/* Where an object lies, as the kernel names it; does not begin with "/" for what has no name. */
+int guard_location(int fd, char *text);
+/* Walks all of `path`, following links, as the task would: "self" is the task. O_PATH. */
+int guard_walk(const struct guard_call *call, int start_fd, const char *path);
+/* What `path` names, symlinks followed unless `follow` is false (then it may be a symlink). */
+int guard_find_object(struct guard_call *call, int dir_fd, char *path, bool follow);
+bool guard_is_own(const struct guard *guard, int fd); /* something of pid 1 in procfs */
+bool guard_is_proc(int fd);
+/* The path of an own descriptor. */
+#define GUARD_FD_PATH_SIZE 40
+void guard_fd_path(int fd, char path[GUARD_FD_PATH_SIZE]);
+
+/* ---- judge.c: asking rules.h, and looking at what it needs to know -----------------------------
+ */
+
+struct guard_judged {
+    enum guard_op op;
+    struct guard_place *target; /* located here */
+    struct guard_place *source; /* RENAME, EXCHANGE, WHITEOUT: located here; else NULL */
+    int source_fd;              /* LINK: the object; else -1 */
+    int object_fd;              /* WRITE, TRUNCATE, CHMOD of an object that was not reached by the
+                                   target's name: `target` is filled from where it lies */
+    const char *text;           /* SYMLINK */
+    bool exclusive;             /* the lock that is held */
+    bool held;                  /* the target is not the job's own */
+    struct guard_class target_class, source_class;
+    struct guard_verdict verdict;
+};
+
+/* 0: perform it, by verdict.vet where that is set. GUARD_AGAIN, or -errno: refused and reported. */
+int guard_judge(struct guard_call *call, struct guard_judged *judged);
+/* `err` NULL: the reason of the rule. */
+void guard_report(struct guard_call *call, const struct guard_judged *judged,
+                  const struct err *err);
+
+/* Takes the lock, shared and if `step` wants exclusive, and calls it under it. */
+int guard_locked(struct guard_call *call,
+                 int (*step)(struct guard_call *call, void *context, bool exclusive),
+                 void *context);
+bool guard_exists(const struct guard_place *place, struct stat *ret_status);
+void guard_note_made(struct guard_call *call, const struct guard_judged *judged);
+
+/* ---- tree.c -----------------------------------------------------------------------------------
+ */
+
+/* Whether the folder `name` of `dir_fd` would hold a guarded name if its class were `class`. What
+ * is no folder holds none; what cannot be looked into does. Exclusive lock. */
+bool guard_tree_holds(struct guard *guard, int dir_fd, const char *name,
+                      const struct guard_class *class);
+
+/* ---- perform_*.c ------------------------------------------------------------------------------
+ */
+
+int guard_perform_open(struct guard_call *call);
+int guard_perform_creat(struct guard_call *call);
+int guard_perform_truncate(struct guard_call *call);
+int guard_perform_make(struct guard_call *call); /* mkdir, mknod, symlink */
+int guard_perform_rename(struct guard_call *call);
+int guard_perform_link(struct guard_call *call);
+int guard_perform_unlink(struct guard_call *call);
+int guard_perform_chmod(struct guard_call *call);
+int guard_perform_fchmod(struct guard_call *call);
+int guard_perform_bind(struct guard_call *call);
+int guard_perform_umask(struct guard_call *call);
+
+/* ---- vetted.c ---------------------------------------------------------------------------------
+ */
+
+/* Renames `source` onto git's configuration or one of its pointers: what it holds is read, vetted,
+ * and put there in a file nobody has a descriptor of. Exclusive lock. */
+int guard_install(struct guard_call *call, const struct guard_judged *judged);
+
+/* pointer.c: a descriptor for the job to write a pointer into. Exclusive lock. */
+int guard_create_pointer(struct guard_call *call, const struct guard_judged *judged);
+/* Gives those that are whole their names. Called before each call, without the lock, and at the
+ * end (`last`). */
+void guard_settle(struct guard_call *call, bool last);
+/* Whether the `size` bytes in guard->source_text may stand in `folder_fd` as a pointer; the reason
+ * in `err`. What to put there, as many, is then in guard->new_text. Exclusive lock. */
+int guard_vet_text(struct guard_call *call, enum guard_vet vet, int folder_fd, size_t size,
+                   struct err *err);
+/* Reads a regular file of at most `room` bytes; -EFBIG. `flags` as for openat. */
+int guard_read_file(int dir_fd, const char *name, char *text, size_t room, size_t *ret_size,
+                    mode_t *ret_mode);
+
+/* ---- lock.c: one for all jobs of the owner -----------------------------------------------------
+ */
+
+int guard_lock_shared(int lock_fd) MUST_CHECK;
+int guard_lock_exclusive(int lock_fd) MUST_CHECK;
+void guard_unlock(int lock_fd);
+
+/* ---- blocking.c: opens that wait ---------------------------------------------------------------
+ */
+
+/* Opens the object again in a thread of its own, which answers. Takes `fd`. Returns GUARD_LATER or
+ * -errno. */
+int guard_open_later(struct guard_call *call, int fd, unsigned flags);
+void guard_catch_interrupts(void);
+
+#endif

@@ -1,0 +1,363 @@
+/* One question to rules.h, with everything it has to know looked at under the lock. */
+#include "base/cleanup.h"
+#include "base/path.h"
+#include "fence/guard/guard_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define UP_MAX 64u /* levels; a path of 4096 bytes may have more, and they count as "holds one" */
+#define HELD_UP_MAX 8u
+
+/* ---- looking ----------------------------------------------------------------------------------
+ */
+
+bool guard_exists(const struct guard_place *place, struct stat *ret_status)
+{
+    return fstatat(place->fd, place->plain, ret_status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* "../../" and so on, then `name`. */
+static bool climb(char *path, size_t size, unsigned up, const char *name)
+{
+    size_t at = 0;
+
+    for (unsigned i = 0; i < up && at + 3 < size; i++, at += 3)
+        (void) snprintf(path + at, size - at, "../");
+    return at == 3 * (size_t) up && snprintf(path + at, size - at, "%s", name) < (int) (size - at);
+}
+
+static bool holds_git(void *context, unsigned up)
+{
+    const struct guard_place *place = context;
+    char path[3 * UP_MAX + 8];
+    struct stat status;
+
+    return !climb(path, sizeof path, up, ".git") ||
+           fstatat(place->fd, path, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
+static enum guard_kind kind_of(const struct stat *status)
+{
+    if (S_ISLNK(status->st_mode))
+        return GUARD_LINK_TEXT;
+    if (S_ISDIR(status->st_mode))
+        return GUARD_FOLDER;
+    return S_ISREG(status->st_mode) ? GUARD_FILE : GUARD_SPECIAL;
+}
+
+static int classify(struct guard_call *call, struct guard_place *place, struct guard_class *class)
+{
+    const struct guard_ask asking = {.holds_git = holds_git, .context = place};
+    const int r = guard_locate(place);
+
+    if (r == 0)
+        guard_classify(call->guard->settings.rules, place->location, place->plain, &asking, class);
+    return r;
+}
+
+/* The folder the object lies in, so that it can be asked; -1: it is not to be found there. */
+static int open_folder_of(int fd, const struct guard_place *place)
+{
+    AUTO_CLOSE int folder_fd = path_open_plain(AT_FDCWD, place->location, O_PATH | O_DIRECTORY);
+    struct stat object, named;
+
+    if (folder_fd < 0 || fstat(fd, &object) < 0 ||
+        fstatat(folder_fd, place->plain, &named, AT_SYMLINK_NOFOLLOW) < 0 ||
+        object.st_dev != named.st_dev || object.st_ino != named.st_ino)
+        return -1;
+    return TAKE_FD(folder_fd);
+}
+
+/* Judged by where it lies, as if every folder were a top; only where that speaks against it, its
+ * folder is looked for and asked. What has no name (a pipe) is nothing guarded. */
+static int classify_object(struct guard_call *call, int fd, struct guard_place *place,
+                           struct guard_class *class)
+{
+    const struct guard_rules *rules = call->guard->settings.rules;
+    const struct guard_ask asking = {.holds_git = holds_git, .context = place};
+    const int r = guard_location(fd, place->location);
+    char *name;
+
+    *class = (struct guard_class){.level = GUARD_NO, .rule = -1, .report = -1};
+    guard_place_close(place);
+    place->plain[0] = '\0';
+    if (r < 0 || place->location[0] != '/')
+        return r;
+    name = strrchr(place->location, '/');
+    (void) snprintf(place->plain, sizeof place->plain, "%s", name + 1);
+    name[name == place->location] = '\0';
+    guard_classify(rules, place->location, place->plain, NULL, class);
+    if (class->level == GUARD_NO)
+        return 0;
+    place->fd = open_folder_of(fd, place);
+    if (place->fd >= 0)
+        guard_classify(rules, place->location, place->plain, &asking, class);
+    return 0;
+}
+
+/* ---- what the job has made itself --------------------------------------------------------------
+ */
+
+static bool is_made(struct guard *guard, const struct stat *status)
+{
+    bool found = false;
+
+    (void) pthread_mutex_lock(&guard->made_mutex);
+    for (unsigned i = 0; i < guard->made_count && !found; i++)
+        found = guard->made[i].dev == status->st_dev && guard->made[i].inode == status->st_ino;
+    (void) pthread_mutex_unlock(&guard->made_mutex);
+    return found;
+}
+
+/* A git folder that was made in this run: its parts may be removed in this run. */
+void guard_note_made(struct guard_call *call, const struct guard_judged *judged)
+{
+    struct guard *guard = call->guard;
+    const struct guard_class *class = &judged->target_class;
+    struct stat status;
+
+    if (class->level == GUARD_NO || !(class->in_git || class->vet == GUARD_VET_GIT))
+        return;
+    if (!guard_exists(judged->target, &status) || is_made(guard, &status))
+        return;
+    (void) pthread_mutex_lock(&guard->made_mutex);
+    if (guard->made_count < GUARD_MADE_MAX)
+        guard->made[guard->made_count++] =
+            (struct guard_object){.dev = status.st_dev, .inode = status.st_ino};
+    (void) pthread_mutex_unlock(&guard->made_mutex);
+}
+
+/* What is there at a guarded name was there when the run began, or was put there by somebody
+ * outside, unless it lies in a git folder of the job's own. */
+static bool is_held(struct guard_call *call, const struct guard_place *place,
+                    const struct stat *target)
+{
+    if (is_made(call->guard, target))
+        return false;
+    for (unsigned up = 0; place->fd >= 0 && up < HELD_UP_MAX; up++) {
+        char path[3 * HELD_UP_MAX + 2];
+        struct stat status;
+
+        if (!climb(path, sizeof path, up, ".") || fstatat(place->fd, path, &status, 0) < 0)
+            return true;
+        if (is_made(call->guard, &status))
+            return false;
+    }
+    return true;
+}
+
+/* ---- needs ------------------------------------------------------------------------------------
+ */
+
+static bool has(const struct guard_place *place, const char *name)
+{
+    struct stat status;
+
+    return strcasecmp(place->plain, name) == 0 ||
+           fstatat(place->fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
+static bool completes_bare(const struct guard_place *place)
+{
+    return has(place, "HEAD") &&
+           ((has(place, "objects") && has(place, "refs")) || has(place, "commondir"));
+}
+
+static int check_trees(struct guard_call *call, struct guard_judged *judged)
+{
+    struct guard *guard = call->guard;
+    const struct guard_place *target = judged->target, *source = judged->source;
+    const unsigned needs = judged->verdict.needs;
+
+    if ((needs & GUARD_NEED_TREE) && source != NULL &&
+        guard_tree_holds(guard, source->fd, source->plain, &judged->target_class))
+        return -GUARD_REFUSED;
+    if ((needs & GUARD_NEED_TREE_LEAVES) && source != NULL &&
+        guard_tree_holds(guard, source->fd, source->plain, &judged->source_class))
+        return -EBUSY;
+    if ((needs & GUARD_NEED_OTHER) &&
+        guard_tree_holds(guard, target->fd, target->plain, &judged->source_class))
+        return -GUARD_REFUSED;
+    if ((needs & GUARD_NEED_OTHER_LEAVES) &&
+        guard_tree_holds(guard, target->fd, target->plain, &judged->target_class))
+        return -EBUSY;
+    return 0;
+}
+
+static int check_needs(struct guard_call *call, struct guard_judged *judged)
+{
+    const unsigned needs = judged->verdict.needs;
+    struct guard_class beside;
+
+    if ((needs & ~(unsigned) (GUARD_NEED_BARE | GUARD_NEED_BARE_SOURCE)) != 0 && !judged->exclusive)
+        return GUARD_AGAIN;
+    if ((needs & GUARD_NEED_BARE) && completes_bare(judged->target))
+        return -GUARD_REFUSED;
+    if ((needs & GUARD_NEED_BARE_SOURCE) &&
+        (judged->source == NULL || completes_bare(judged->source)))
+        return -GUARD_REFUSED;
+    if (needs & GUARD_NEED_BESIDE) {
+        guard_class_beside(call->guard->settings.rules, &beside);
+        if (guard_tree_holds(call->guard, judged->target->fd, ".", &beside))
+            return -GUARD_REFUSED;
+    }
+    return check_trees(call, judged);
+}
+
+/* ---- the question -----------------------------------------------------------------------------
+ */
+
+static int classify_all(struct guard_call *call, struct guard_judged *judged)
+{
+    AUTO(guard_place_close) struct guard_place linked = GUARD_NO_PLACE;
+    int r;
+
+    if (judged->object_fd >= 0)
+        r = classify_object(call, judged->object_fd, judged->target, &judged->target_class);
+    else
+        r = classify(call, judged->target, &judged->target_class);
+    if (r == 0 && judged->source != NULL)
+        r = classify(call, judged->source, &judged->source_class);
+    if (r == 0 && judged->source_fd >= 0)
+        r = classify_object(call, judged->source_fd, &linked, &judged->source_class);
+    return r;
+}
+
+static bool has_source(const struct guard_judged *judged)
+{
+    return judged->source != NULL || judged->source_fd >= 0;
+}
+
+/* Nearly every call: nothing to look at. */
+static bool is_free(const struct guard_judged *judged)
+{
+    const struct guard_class *source = &judged->source_class;
+
+    return judged->target_class.level == GUARD_NO && !judged->target_class.bare &&
+           judged->op != GUARD_WHITEOUT &&
+           (!has_source(judged) || (source->level == GUARD_NO && !source->bare &&
+                                    source->in_git == judged->target_class.in_git));
+}
+
+static int ask(struct guard_call *call, struct guard_judged *judged)
+{
+    const struct guard_rules *rules = call->guard->settings.rules;
+    struct guard_question question = {.op = judged->op, .target = &judged->target_class};
+    struct stat status;
+
+    if (has_source(judged))
+        question.source = &judged->source_class;
+    if (judged->source != NULL) {
+        if (!guard_exists(judged->source, &status))
+            return -ENOENT;
+        question.kind = kind_of(&status);
+    }
+    if (judged->source_fd >= 0 && fstat(judged->source_fd, &status) == 0)
+        question.kind = kind_of(&status);
+    if (judged->object_fd >= 0)
+        question.exists = fstat(judged->object_fd, &status) == 0;
+    else
+        question.exists = guard_exists(judged->target, &status);
+    if (question.exists) {
+        question.other = kind_of(&status);
+        question.held = judged->held = is_held(call, judged->target, &status);
+    }
+    if (judged->text != NULL)
+        question.harmless = guard_link_is_harmless(rules, judged->target->location,
+                                                   &judged->target_class, judged->text);
+    guard_decide(&question, &judged->verdict);
+    return -judged->verdict.error;
+}
+
+int guard_judge(struct guard_call *call, struct guard_judged *judged)
+{
+    int r = classify_all(call, judged);
+
+    judged->verdict = (struct guard_verdict){.rule = -1};
+    if (r < 0 || is_free(judged))
+        return r;
+    r = ask(call, judged);
+    if (r == 0)
+        r = check_needs(call, judged);
+    if (r < 0 && r != GUARD_AGAIN && r != -ENOENT && !judged->verdict.quiet)
+        guard_report(call, judged, NULL);
+    return r;
+}
+
+/* ---- the lock around it ------------------------------------------------------------------------
+ */
+
+int guard_locked(struct guard_call *call,
+                 int (*step)(struct guard_call *call, void *context, bool exclusive), void *context)
+{
+    int r = guard_lock_shared(call->lock_fd);
+
+    if (r < 0)
+        return r;
+    r = step(call, context, false);
+    guard_unlock(call->lock_fd);
+    if (r != GUARD_AGAIN)
+        return r;
+    r = guard_lock_exclusive(call->lock_fd);
+    if (r < 0)
+        return r;
+    r = step(call, context, true);
+    guard_unlock(call->lock_fd);
+    return r == GUARD_AGAIN ? -EAGAIN : r; /* there is nothing stronger to take */
+}
+
+/* ---- telling ----------------------------------------------------------------------------------
+ */
+
+/* Of a path that is too long its end says more. */
+static void put_path(const struct guard_place *place, char *text, size_t size)
+{
+    const char *location = place->location[1] == '\0' ? "" : place->location;
+    const size_t name = strlen(place->plain) + 1, length = strlen(location);
+    const size_t room = size - 1 - name;
+    const bool cut = length > room;
+
+    (void) snprintf(text, size, "%s%.*s/%.255s", cut ? "..." : "", (int) (cut ? room - 3 : length),
+                    cut ? location + length - (room - 3) : location, place->plain);
+}
+
+/* Without the kernel's words for the errno, which are about nobody's call. */
+static void put_reason(const struct guard_call *call, const struct guard_judged *judged,
+                       const struct err *err, char *text, size_t size)
+{
+    const char *reason = "it would make the folder a git repository of its own";
+    const char *end;
+
+    if (err != NULL)
+        reason = err->what;
+    else if (judged->verdict.rule >= 0)
+        reason = guard_rule_reason(call->guard->settings.rules, judged->verdict.rule);
+    (void) snprintf(text, size, "%.*s", (int) size - 1, reason);
+    end = err != NULL ? strerrordesc_np(err->code) : NULL;
+    if (end != NULL && strlen(text) > strlen(end) + 2 &&
+        strcmp(text + strlen(text) - strlen(end), end) == 0)
+        text[strlen(text) - strlen(end) - 2] = '\0';
+}
+
+void guard_report(struct guard_call *call, const struct guard_judged *judged, const struct err *err)
+{
+    struct guard *guard = call->guard;
+    const struct guard_settings *settings = &guard->settings;
+    const struct guard_place *place = judged->target;
+    struct guard_denial denial = {.pid = call->tid};
+
+    guard_task_program(call->tid, denial.program, sizeof denial.program);
+    (void) snprintf(denial.call, sizeof denial.call, "%s", call->row->name);
+    put_reason(call, judged, err, denial.reason, sizeof denial.reason);
+    put_path(place, denial.path, sizeof denial.path);
+    (void) pthread_mutex_lock(&guard->denied_mutex);
+    guard->denied_count++;
+    if (settings->on_denied != NULL)
+        settings->on_denied(settings->context, &denial);
+    (void) pthread_mutex_unlock(&guard->denied_mutex);
+}

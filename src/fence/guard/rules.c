@@ -1,0 +1,357 @@
+#include "fence/guard/rules.h"
+
+#include "base/cleanup.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "fence/guard/rules_priv.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ADDED_GIT "it would run on your side at the next git command"
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+static int add_row(struct guard_rules *rules, const struct guard_name *name)
+{
+    struct guard_rule *rule = &rules->rules[rules->count];
+    const int r = guard_pattern_parse(name->pattern, &rule->pattern);
+
+    if (r < 0)
+        return r;
+    rule->text = name->pattern;
+    rule->reason = name->reason;
+    rule->base = "";
+    rule->zone = GUARD_ANY_ZONE;
+    rule->at_tops = name->scope == GUARD_AT_TOPS;
+    rule->is_git = name->is_git;
+    rule->vet = name->vet;
+    rules->count++;
+    return 0;
+}
+
+/* Rows that begin alike follow each other in the table. */
+static int add_heads(struct guard_rules *rules)
+{
+    for (size_t i = 0; i < rules->count; i++) {
+        const struct guard_part *part = &rules->rules[i].pattern.parts[0];
+        struct guard_head *last = &rules->heads[rules->head_count - (rules->head_count > 0)];
+
+        if (part->kind != GUARD_PART_NAME || part->text[0] != '.')
+            return -EINVAL;
+        if (rules->head_count > 0 && last->part->size == part->size &&
+            memcmp(last->part->text, part->text, part->size) == 0) {
+            last->end++;
+            continue;
+        }
+        if (rules->head_count == GUARD_HEADS_MAX)
+            return -E2BIG;
+        rules->heads[rules->head_count++] =
+            (struct guard_head){part, (uint16_t) i, (uint16_t) (i + 1)};
+    }
+    return 0;
+}
+
+struct guard_rules *guard_rules_new(void)
+{
+    AUTO(guard_rules_freep) struct guard_rules *rules = calloc(1, sizeof *rules);
+    int r = 0;
+
+    if (rules != NULL)
+        rules->rules = calloc(GUARD_RULES_MAX, sizeof *rules->rules);
+    if (rules == NULL || rules->rules == NULL)
+        return NULL;
+    for (size_t i = 0; r == 0 && i < guard_names_count(); i++)
+        r = add_row(rules, &guard_names[i]);
+    if (r < 0 || add_heads(rules) < 0)
+        abort(); /* the table itself is wrong; a test reads it */
+    rules->table_count = rules->count;
+    return TAKE_PTR(rules);
+}
+
+void guard_rules_freep(struct guard_rules **rules)
+{
+    struct guard_rules *gone = *rules;
+
+    *rules = NULL;
+    if (gone == NULL)
+        return;
+    for (size_t i = 0; i < gone->count; i++)
+        free(gone->rules[i].owned);
+    for (size_t i = 0; i < gone->zone_count; i++)
+        free(gone->zones[i].path);
+    free(gone->rules);
+    free(gone);
+}
+
+size_t guard_rules_count(const struct guard_rules *rules)
+{
+    return rules->count;
+}
+
+/* ---- zones --------------------------------------------------------------------------------- */
+
+static int check_path(const char *path, struct err *err)
+{
+    if (path_is_clean(path) && path[1] != '\0')
+        return 0;
+    return err_set(err, EINVAL, "guard.path", "names cannot be guarded in '%s'", path);
+}
+
+int guard_rules_add_zone(struct guard_rules *rules, const char *path, bool aliases, struct err *err)
+{
+    char *copy = NULL;
+    const int r = check_path(path, err);
+
+    if (r < 0)
+        return r;
+    if (rules->zone_count == GUARD_ZONES_MAX)
+        return err_set(err, E2BIG, "guard.too-many", "cannot guard names in '%s'", path);
+    copy = strdup(path);
+    if (copy == NULL)
+        return err_memory(err);
+    rules->zones[rules->zone_count++] = (struct guard_zone){
+        .path = copy,
+        .size = strlen(copy),
+        .aliases = aliases,
+    };
+    return 0;
+}
+
+const char *guard_zone_rest(const struct guard_zone *zone, const char *path)
+{
+    if (strncmp(path, zone->path, zone->size) != 0 ||
+        (path[zone->size] != '\0' && path[zone->size] != '/'))
+        return NULL;
+    return path + zone->size;
+}
+
+int guard_rules_zone(const struct guard_rules *rules, const char *path, const char **ret_relative)
+{
+    const char *found_rest = NULL;
+    int found = -1;
+
+    for (size_t i = 0; i < rules->zone_count; i++) {
+        const char *rest = guard_zone_rest(&rules->zones[i], path);
+
+        if (rest == NULL || (found >= 0 && rules->zones[i].size <= rules->zones[found].size))
+            continue;
+        found = (int) i;
+        found_rest = rest;
+    }
+    if (found_rest != NULL && ret_relative != NULL)
+        *ret_relative = found_rest + (*found_rest == '/');
+    return found;
+}
+
+/* ---- what is added ------------------------------------------------------------------------- */
+
+struct addition {
+    const char *base;    /* "" or a path from the zone */
+    const char *pattern; /* NULL: the base itself */
+    const char *reason;
+    const struct guard_name *row; /* whose properties it has; NULL: held */
+    int zone;
+    bool anchored;
+};
+
+static struct guard_start start_of(const struct guard_rules *rules, const struct guard_rule *rule)
+{
+    const struct guard_rule *before = rule - (rules->count > rules->table_count);
+    const struct guard_part *part = &rule->pattern.parts[0];
+    const char *text = rule->base;
+
+    if (text[0] == '\0' && rule->pattern.count > 0)
+        text = part->kind == GUARD_PART_NAME ? part->text : "";
+    return (struct guard_start){
+        .first = guard_lower(text[0]),
+        .anchored = rule->anchored,
+        .follows = before != rule && rule->base_size > 0 && before->zone == rule->zone &&
+                   str_equal(before->base, rule->base),
+        .zone = rule->zone,
+    };
+}
+
+static int add(struct guard_rules *rules, const struct addition *what, struct err *err)
+{
+    const char *pattern = what->pattern != NULL ? what->pattern : "";
+    const size_t base_size = strlen(what->base);
+    const size_t pattern_size = strlen(pattern);
+    struct guard_rule *rule = &rules->rules[rules->count];
+    AUTO_FREE char *owned = NULL;
+
+    if (rules->count == GUARD_RULES_MAX)
+        return err_set(err, E2BIG, "guard.too-many", "cannot guard '%s%s' as well", what->base,
+                       pattern);
+    if (asprintf(&owned, "%s%c%s%c%s", what->base, 0, pattern, 0, what->reason) < 0)
+        return err_memory(err);
+    *rule = (struct guard_rule){
+        .base = owned,
+        .base_size = (uint16_t) base_size,
+        .text = owned + base_size + 1,
+        .reason = owned + base_size + 1 + pattern_size + 1,
+        .zone = (int16_t) what->zone,
+        .anchored = what->anchored,
+    };
+    if (what->row != NULL) {
+        rule->is_git = what->row->is_git;
+        rule->vet = what->row->vet;
+    }
+    if (pattern_size > 0 && guard_pattern_parse(rule->text, &rule->pattern) < 0) {
+        *rule = (struct guard_rule){.base = NULL};
+        (void) err_set(err, EINVAL, "guard.pattern", "'%s' is no pattern of names", pattern);
+        return err_hint(err, "at most %d parts, '*', '?' and '**'; no '..', '[' or '\\'",
+                        GUARD_PARTS_MAX);
+    }
+    rule->owned = TAKE_PTR(owned);
+    rules->starts[rules->count] = start_of(rules, rule);
+    if (!rule->anchored)
+        rules->floating[rules->floating_count++] = (uint16_t) rules->count;
+    if (rule->is_git && rule->base_size == 0)
+        rules->zones[rule->zone].is_git = true;
+    rules->count++;
+    return 0;
+}
+
+/* Without "./" and "/" at its beginning and "/" and "/" "**" at its end. NULL: out of memory. */
+static char *trim(const char *pattern)
+{
+    char *copy = NULL;
+    size_t size = 0;
+
+    while (str_starts(pattern, "./"))
+        pattern += 2;
+    copy = strdup(pattern);
+    if (copy == NULL)
+        return NULL;
+    size = strlen(copy);
+    while (size > 1 && copy[size - 1] == '/')
+        copy[--size] = '\0';
+    return copy;
+}
+
+int guard_rules_add_pattern(struct guard_rules *rules, const char *pattern, const char *reason,
+                            struct err *err)
+{
+    AUTO_FREE char *copy = trim(pattern);
+    struct addition what = {.base = "", .reason = reason, .zone = GUARD_ANY_ZONE, .anchored = true};
+
+    if (copy == NULL)
+        return err_memory(err);
+    what.pattern = copy;
+    if (copy[0] == '/') {
+        what.zone = guard_rules_zone(rules, copy, &what.pattern);
+        if (what.zone < 0)
+            return err_set(err, EINVAL, "guard.pattern",
+                           "'%s' lies in no folder that can be written", pattern);
+    }
+    for (; str_starts(what.pattern, "**/"); what.pattern += 3) {
+        if (what.zone != GUARD_ANY_ZONE)
+            break;
+        what.anchored = false;
+    }
+    if (what.pattern[0] != '\0')
+        return add(rules, &what, err);
+    return err_set(err, EINVAL, "guard.pattern", "'%s' is no pattern of names", pattern);
+}
+
+/* For each zone that `path` lies in. */
+static int add_in_zones(struct guard_rules *rules, const char *path, struct addition *what,
+                        struct err *err)
+{
+    int r = check_path(path, err);
+
+    for (size_t i = 0; r == 0 && i < rules->zone_count; i++) {
+        const char *rest = guard_zone_rest(&rules->zones[i], path);
+
+        if (rest == NULL || (rest[0] == '\0' && what->pattern == NULL))
+            continue;
+        what->base = rest + (rest[0] == '/');
+        what->zone = (int) i;
+        what->anchored = true;
+        r = add(rules, what, err);
+    }
+    return r;
+}
+
+int guard_rules_add_held(struct guard_rules *rules, const char *path, const char *reason,
+                         struct err *err)
+{
+    struct addition what = {.reason = reason};
+
+    return add_in_zones(rules, path, &what, err);
+}
+
+int guard_rules_add_git_folder(struct guard_rules *rules, const char *path, struct err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < rules->table_count; i++) {
+        const struct guard_name *row = &guard_names[i];
+        struct addition what = {.reason = ADDED_GIT, .row = row};
+
+        if (!row->is_git)
+            continue;
+        if (!str_equal(row->pattern, ".git"))
+            what.pattern = row->pattern + strlen(".git/");
+        r = add_in_zones(rules, path, &what, err);
+    }
+    return r;
+}
+
+/* ---- words --------------------------------------------------------------------------------- */
+
+const char *guard_rule_reason(const struct guard_rules *rules, int rule)
+{
+    if (rule < 0 || (size_t) rule >= rules->count)
+        return "git would take the folder for a repository on your side";
+    return rules->rules[rule].reason;
+}
+
+const char *guard_rule_pattern(const struct guard_rules *rules, int rule)
+{
+    if (rule < 0 || (size_t) rule >= rules->count)
+        return "";
+    return rules->rules[rule].text[0] != '\0' ? rules->rules[rule].text : rules->rules[rule].base;
+}
+
+/* As much of `text` as fits, control characters as \xHH. Always leaves a NUL. */
+static size_t append(char *to, size_t size, size_t at, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        const unsigned char byte = (unsigned char) *text;
+        const bool plain = byte >= 0x20 && byte != 0x7f;
+
+        if (at + (plain ? 2 : 5) > size)
+            break;
+        if (plain)
+            to[at++] = *text;
+        else
+            at += (size_t) snprintf(to + at, size - at, "\\x%02x", (unsigned) byte);
+    }
+    to[at] = '\0';
+    return at;
+}
+
+size_t guard_refusal(const struct guard_rules *rules, const struct guard_refused *refused,
+                     char *text, size_t size)
+{
+    const char *folder = refused->parent;
+    size_t at = 0;
+
+    if (size == 0)
+        return 0;
+    (void) guard_rules_zone(rules, refused->parent, &folder);
+    at = append(text, size, at, "guard: refused ");
+    at = append(text, size, at, guard_op_name(refused->op));
+    at = append(text, size, at, " ");
+    at = append(text, size, at, folder);
+    if (folder[0] != '\0' && folder[strlen(folder) - 1] != '/')
+        at = append(text, size, at, "/");
+    at = append(text, size, at, refused->name);
+    at = append(text, size, at, ": ");
+    return append(text, size, at, guard_rule_reason(rules, refused->rule));
+}

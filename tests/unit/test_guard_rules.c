@@ -1,0 +1,571 @@
+#include "base/cleanup.h"
+#include "cm.h"
+#include "fence/guard/match_priv.h"
+#include "fence/guard/rules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PEN "/home/ann/pen"
+
+static bool yes(void *context, unsigned up)
+{
+    (void) context;
+    (void) up;
+    return true;
+}
+
+static bool no(void *context, unsigned up)
+{
+    (void) context;
+    (void) up;
+    return false;
+}
+
+static int make(void **state)
+{
+    AUTO(guard_rules_freep) struct guard_rules *rules = guard_rules_new();
+    struct err err = {0};
+
+    if (rules == NULL || guard_rules_add_zone(rules, PEN, false, &err) < 0)
+        return -1;
+    *state = TAKE_PTR(rules);
+    return 0;
+}
+
+static int unmake(void **state)
+{
+    struct guard_rules *rules = *state;
+
+    guard_rules_freep(&rules);
+    return 0;
+}
+
+/* "a/b/c" of the pen, or an absolute path. */
+static struct guard_class classify(const struct guard_rules *rules, const char *path,
+                                   bool (*holds_git)(void *context, unsigned up))
+{
+    const struct guard_ask ask = {.holds_git = holds_git};
+    AUTO_FREE char *whole = NULL;
+    struct guard_class class;
+    char *slash = NULL;
+
+    assert_true(asprintf(&whole, "%s%s", path[0] == '/' ? "" : PEN "/", path) > 0);
+    slash = strrchr(whole, '/');
+    *slash = '\0';
+    guard_classify(rules, whole[0] != '\0' ? whole : "/", slash + 1,
+                   holds_git != NULL ? &ask : NULL, &class);
+    return class;
+}
+
+static enum guard_level level(void **state, const char *path)
+{
+    const struct guard_class class = classify(*state, path, no);
+
+    return class.level;
+}
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+static void every_row_is_a_pattern_with_a_reason(void **state)
+{
+    (void) state;
+    for (size_t i = 0; i < guard_names_count(); i++) {
+        struct guard_pattern pattern;
+
+        assert_int_equal(guard_pattern_parse(guard_names[i].pattern, &pattern), 0);
+        assert_true(strlen(guard_names[i].reason) > 0);
+        assert_true(strlen(guard_names[i].reason) < 120);
+        assert_true((guard_names[i].vet != GUARD_VET_NONE) ==
+                    (guard_names[i].newcomer == GUARD_DISARM));
+        if (guard_names[i].is_git)
+            assert_memory_equal(guard_names[i].pattern, ".git", 4);
+    }
+    for (size_t i = 0; i < guard_names_reported_count(); i++) {
+        struct guard_pattern pattern;
+
+        assert_int_equal(guard_pattern_parse(guard_names_reported[i].pattern, &pattern), 0);
+        assert_int_equal(guard_names_reported[i].newcomer, GUARD_REPORT);
+    }
+}
+
+static void lists_what_is_only_reported(void **state)
+{
+    (void) state;
+    assert_non_null(guard_name_reported("Makefile"));
+    assert_non_null(guard_name_reported("src/deep/package.json"));
+    assert_non_null(guard_name_reported(".github/workflows/ci.yml"));
+    assert_non_null(guard_name_reported("node_modules/x/.vscode/tasks.json"));
+    assert_null(guard_name_reported("src/main.c"));
+    assert_null(guard_name_reported(""));
+    assert_string_equal(guard_action_name(GUARD_SET_ASIDE), "set aside");
+}
+
+/* ---- levels -------------------------------------------------------------------------------- */
+
+static void guards_git_in_every_form(void **state)
+{
+    static const char *const denied[] = {
+        ".git",
+        "a/b/.git",
+        ".git/hooks",
+        ".git/hooks/pre-commit",
+        ".git/hooks/a/b",
+        "sub/.git/config",
+        ".git/config.worktree",
+        ".git/commondir",
+        ".git/modules/x/hooks/post-checkout",
+        ".git/modules/a/b/c/config",
+        ".git/modules/x/commondir",
+        ".git/worktrees/w/gitdir",
+        ".git/worktrees/w/commondir",
+        ".git/worktrees/w/config",
+        ".git/worktrees/w/modules/x/config",
+        ".git/modules/x/worktrees/w/gitdir",
+        ".git/remotes/origin",
+        ".git/branches/main",
+        ".GIT/HOOKS/pre-commit",
+        "sub/.Git/Config",
+        ".hg/hgrc",
+    };
+    static const char *const partial[] = {".git/modules",     ".git/modules/x", ".git/worktrees",
+                                          ".git/worktrees/w", ".git/branches",  ".hg"};
+    static const char *const free_names[] = {".git/HEAD",
+                                             ".git/tXa5Zi",
+                                             ".git/config.lock",
+                                             ".git/objects/ab/cd",
+                                             ".git/info",
+                                             ".git/refs/heads/hooks",
+                                             "hooks",
+                                             "config",
+                                             "git/hooks",
+                                             ".gitx/hooks",
+                                             ".github",
+                                             ".gitignore",
+                                             ".git/foo/hooks"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(denied); i++)
+        assert_int_equal(level(state, denied[i]), GUARD_DENY);
+    for (size_t i = 0; i < ARRAY_SIZE(partial); i++)
+        assert_int_equal(level(state, partial[i]), GUARD_PARTIAL);
+    for (size_t i = 0; i < ARRAY_SIZE(free_names); i++)
+        assert_int_equal(level(state, free_names[i]), GUARD_NO);
+}
+
+static void guards_agents_and_editors_at_the_top(void **state)
+{
+    static const char *const denied[] = {
+        ".envrc",          ".mcp.json",
+        ".codex",          ".cursor/mcp.json",
+        ".gemini/x/y",     ".claude/settings.json",
+        ".claude/hooks/x", ".vscode/tasks.json",
+        ".devcontainer/x", ".idea/runConfigurations/x.xml",
+        ".husky/pre-push",
+    };
+    static const char *const free_names[] = {".vscode/extensions.json", ".claude/worktrees/x",
+                                             ".husky/_", ".husky/_/husky.sh", "envrc"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(denied); i++)
+        assert_int_equal(level(state, denied[i]), GUARD_DENY);
+    for (size_t i = 0; i < ARRAY_SIZE(free_names); i++)
+        assert_int_equal(level(state, free_names[i]), GUARD_NO);
+    assert_int_equal(level(state, ".claude"), GUARD_PARTIAL);
+    assert_int_equal(level(state, ".husky"), GUARD_PARTIAL);
+}
+
+static void asks_whether_a_deeper_folder_holds_a_repository(void **state)
+{
+    const struct guard_class with = classify(*state, "a/b/.vscode/tasks.json", yes);
+    const struct guard_class without = classify(*state, "a/b/.vscode/tasks.json", no);
+
+    assert_int_equal(with.level, GUARD_DENY);
+    assert_int_equal(without.level, GUARD_NO);
+    assert_true(without.report >= 0);
+    assert_string_equal(guard_rule_pattern(*state, without.report), ".vscode/tasks.json");
+    assert_int_equal(with.report, -1);
+    assert_int_equal(classify(*state, "a/.vscode", no).report, -1);
+    assert_int_equal(classify(*state, "a/.vscode", yes).level, GUARD_PARTIAL);
+    assert_int_equal(classify(*state, "a/.envrc", NULL).level, GUARD_DENY);
+}
+
+static bool note_up(void *context, unsigned up)
+{
+    *(unsigned *) context = up;
+    return true;
+}
+
+static void says_how_far_up_the_folder_is(void **state)
+{
+    unsigned up = 99;
+    const struct guard_ask ask = {.holds_git = note_up, .context = &up};
+    struct guard_class class;
+
+    guard_classify(*state, PEN "/a/b", ".envrc", &ask, &class);
+    assert_int_equal(up, 0);
+    guard_classify(*state, PEN "/a/b/.vscode", "tasks.json", &ask, &class);
+    assert_int_equal(up, 1);
+    guard_classify(*state, PEN "/a/b/.claude/hooks/x", "y", &ask, &class);
+    assert_int_equal(up, 3);
+    up = 99;
+    guard_classify(*state, PEN "/.claude/hooks/x", "y", &ask, &class);
+    assert_int_equal(up, 99); /* the top is one */
+}
+
+static void knows_nothing_outside_of_its_zones(void **state)
+{
+    assert_int_equal(level(state, "/home/ann/.git"), GUARD_NO);
+    assert_int_equal(level(state, "/home/ann/pen2/.git"), GUARD_NO);
+    assert_int_equal(level(state, "/home/ann/pen"), GUARD_NO);
+    assert_int_equal(level(state, "/.envrc"), GUARD_NO);
+    assert_false(classify(*state, "/tmp/HEAD", no).bare);
+}
+
+static void denies_what_it_cannot_place(void **state)
+{
+    struct guard_class class;
+    char deep[4096];
+
+    guard_classify(*state, "(unreachable)/x", "y", NULL, &class);
+    assert_int_equal(class.level, GUARD_DENY);
+    guard_classify(*state, "", "y", NULL, &class);
+    assert_int_equal(class.level, GUARD_DENY);
+    guard_classify(*state, PEN, "a/b", NULL, &class);
+    assert_int_equal(class.level, GUARD_DENY);
+
+    (void) snprintf(deep, sizeof deep, "%s", PEN);
+    while (strlen(deep) + 16 < sizeof deep)
+        memcpy(deep + strlen(deep), "/.codex", sizeof "/.codex");
+    guard_classify(*state, deep, "x", NULL, &class);
+    assert_int_equal(class.level, GUARD_DENY);
+    assert_true(class.overflow);
+}
+
+static void ignores_slashes_at_the_end_and_dots(void **state)
+{
+    struct guard_class class;
+
+    guard_classify(*state, PEN "/.git", "hooks//", NULL, &class);
+    assert_int_equal(class.level, GUARD_DENY);
+    assert_true(class.is_folder);
+    guard_classify(*state, PEN "/.git/hooks", "..", NULL, &class);
+    assert_int_equal(class.level, GUARD_NO);
+    guard_classify(*state, PEN "/.git/hooks", ".", NULL, &class);
+    assert_int_equal(class.level, GUARD_NO);
+    guard_classify(*state, PEN, "", NULL, &class);
+    assert_int_equal(class.level, GUARD_NO);
+}
+
+static void says_what_may_be_done_with_a_name(void **state)
+{
+    assert_int_equal(classify(*state, ".git", no).vet, GUARD_VET_GIT);
+    assert_int_equal(classify(*state, ".git/config", no).vet, GUARD_VET_CONFIG);
+    assert_int_equal(classify(*state, ".git/commondir", no).vet, GUARD_VET_NONE);
+    assert_int_equal(classify(*state, ".git/worktrees/w/commondir", no).vet, GUARD_VET_COMMONDIR);
+    assert_int_equal(classify(*state, ".git/worktrees/w/gitdir", no).vet, GUARD_VET_BACK);
+    assert_int_equal(classify(*state, ".envrc", no).vet, GUARD_VET_NONE);
+    assert_true(classify(*state, ".git/hooks", no).is_folder);
+    assert_true(classify(*state, ".git/hooks/a.sample", no).sample);
+    assert_false(classify(*state, ".git/hooks/a", no).sample);
+    assert_false(classify(*state, ".git/hooks/.sample", no).sample);
+    assert_false(classify(*state, ".git/hooks/a/b.sample", no).sample);
+    assert_false(classify(*state, ".git/modules/hooks/hooks/a.sample", no).sample);
+}
+
+static void tells_bare_names_and_git_folders(void **state)
+{
+    assert_true(classify(*state, "x/HEAD", no).bare);
+    assert_true(classify(*state, "x/objects", no).bare);
+    assert_true(classify(*state, "config", no).bare);
+    assert_true(classify(*state, ".git/foo/HEAD", no).bare);
+    assert_false(classify(*state, ".git/HEAD", no).bare);
+    assert_false(classify(*state, ".git/modules/x/refs", no).bare);
+    assert_false(classify(*state, ".git/worktrees/w/HEAD", no).bare);
+    assert_false(classify(*state, "x/HEADS", no).bare);
+    assert_true(classify(*state, ".git/foo", no).in_git);
+    assert_true(classify(*state, "a/.git/foo/bar", no).in_git);
+    assert_false(classify(*state, "a/.git", no).in_git);
+    assert_false(classify(*state, "a/b", no).in_git);
+}
+
+/* ---- what is added ------------------------------------------------------------------------- */
+
+static void takes_patterns_of_the_owner(void **state)
+{
+    struct err err = {0};
+
+    assert_int_equal(guard_rules_add_pattern(*state, "**/*.pem", "your keys", &err), 0);
+    assert_int_equal(guard_rules_add_pattern(*state, "docs/plan/", "your plan", &err), 0);
+    assert_int_equal(guard_rules_add_pattern(*state, PEN "/a/**/z?", "yours", &err), 0);
+    assert_int_equal(guard_rules_add_pattern(*state, "./top/**", "yours", &err), 0);
+    assert_int_equal(level(state, "k.pem"), GUARD_DENY);
+    assert_int_equal(level(state, "a/b/K.PEM"), GUARD_DENY);
+    assert_int_equal(level(state, "b/k.pem2"), GUARD_NO);
+    assert_int_equal(level(state, "docs"), GUARD_PARTIAL);
+    assert_int_equal(level(state, "docs/plan"), GUARD_DENY);
+    assert_int_equal(level(state, "docs/plan/x/y"), GUARD_DENY);
+    assert_int_equal(level(state, "x/docs/plan"), GUARD_NO);
+    assert_int_equal(level(state, "a/z1"), GUARD_DENY);
+    assert_int_equal(level(state, "a/b/c/z1/x"), GUARD_DENY);
+    assert_int_equal(level(state, "a/b"), GUARD_PARTIAL);
+    assert_int_equal(level(state, "top"), GUARD_DENY);
+    assert_string_equal(guard_rule_reason(*state, classify(*state, "k.pem", no).rule), "your keys");
+    assert_int_equal(level(state, ".git/hooks/x"), GUARD_DENY);
+}
+
+static void refuses_what_is_no_pattern(void **state)
+{
+    static const char *const bad[] = {"",       "/",    "**",   "**/",
+                                      "a/../b", "[ab]", "a\\b", "a//b",
+                                      "/etc/x", PEN,    "!*",   "a/b/c/d/e/f/g/h/i"};
+    const size_t before = guard_rules_count(*state);
+
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        struct err err = {0};
+
+        assert_int_equal(guard_rules_add_pattern(*state, bad[i], "why", &err), -EINVAL);
+        assert_string_equal(err.id, "guard.pattern");
+        assert_int_equal(guard_rules_count(*state), before);
+    }
+}
+
+static void holds_what_was_found_at_the_start(void **state)
+{
+    struct err err = {0};
+
+    assert_int_equal(guard_rules_add_held(*state, PEN "/a/b/c/d/e/f/g/h/i/j", "hooks", &err), 0);
+    assert_int_equal(guard_rules_add_held(*state, "/elsewhere", "hooks", &err), 0);
+    assert_int_equal(level(state, "a"), GUARD_PARTIAL);
+    assert_int_equal(level(state, "a/b/c/d/e/f/g/h/i"), GUARD_PARTIAL);
+    assert_int_equal(level(state, "a/b/c/d/e/f/g/h/i/j"), GUARD_DENY);
+    assert_int_equal(level(state, "a/b/c/d/e/f/g/h/i/j/k/l"), GUARD_DENY);
+    assert_int_equal(level(state, "A/B/C/D/E/F/G/H/I/J"), GUARD_DENY);
+    assert_int_equal(level(state, "a/c"), GUARD_NO);
+    assert_int_equal(level(state, "aa"), GUARD_NO);
+    assert_int_equal(level(state, "x/a/b"), GUARD_NO);
+}
+
+static void knows_git_folders_of_other_names(void **state)
+{
+    struct err err = {0};
+    struct guard_class class;
+
+    assert_int_equal(guard_rules_add_git_folder(*state, PEN "/srv/r.git", &err), 0);
+    assert_int_equal(level(state, "srv"), GUARD_PARTIAL);
+    assert_int_equal(level(state, "srv/r.git"), GUARD_DENY);
+    assert_int_equal(level(state, "srv/r.git/hooks/update"), GUARD_DENY);
+    assert_int_equal(level(state, "srv/r.git/worktrees/w/gitdir"), GUARD_DENY);
+    assert_int_equal(level(state, "srv/r.git/refs/heads/x"), GUARD_NO);
+    class = classify(*state, "srv/r.git/config", no);
+    assert_int_equal(class.vet, GUARD_VET_CONFIG);
+    assert_true(class.in_git);
+    assert_false(classify(*state, "srv/r.git/HEAD", no).bare);
+    assert_true(classify(*state, "srv/HEAD", no).bare);
+}
+
+static void a_zone_may_be_a_git_folder(void **state)
+{
+    struct err err = {0};
+
+    assert_int_equal(guard_rules_add_zone(*state, "/home/ann/main/.git", false, &err), 0);
+    assert_int_equal(guard_rules_add_git_folder(*state, "/home/ann/main/.git", &err), 0);
+    assert_int_equal(level(state, "/home/ann/main/.git/hooks/x"), GUARD_DENY);
+    assert_int_equal(level(state, "/home/ann/main/.git/worktrees/w/commondir"), GUARD_DENY);
+    assert_int_equal(level(state, "/home/ann/main/.git/HEAD"), GUARD_NO);
+    assert_false(classify(*state, "/home/ann/main/.git/HEAD", no).bare);
+    assert_true(classify(*state, "/home/ann/main/.git/HEAD", no).in_git);
+    assert_true(classify(*state, "/home/ann/main/.git/logs/x", no).in_git);
+    assert_int_equal(level(state, "hooks/x"), GUARD_NO);
+}
+
+static void zones_may_lie_in_each_other(void **state)
+{
+    struct err err = {0};
+    const char *rest = NULL;
+
+    assert_int_equal(guard_rules_add_zone(*state, PEN "/in/ner", false, &err), 0);
+    assert_int_equal(level(state, "in/ner/.envrc"), GUARD_DENY);
+    assert_int_equal(level(state, "in/.envrc"), GUARD_NO);
+    assert_int_equal(guard_rules_zone(*state, PEN "/in/ner/x/y", &rest), 1);
+    assert_string_equal(rest, "x/y");
+    assert_int_equal(guard_rules_zone(*state, PEN, &rest), 0);
+    assert_string_equal(rest, "");
+    assert_int_equal(guard_rules_zone(*state, "/home/ann", &rest), -1);
+}
+
+static void has_bounds(void **state)
+{
+    struct err err = {0};
+    int r = 0;
+
+    for (unsigned i = 0; r == 0 && i <= GUARD_ZONES_MAX; i++)
+        r = guard_rules_add_zone(*state, "/z", false, &err);
+    assert_int_equal(r, -E2BIG);
+    assert_string_equal(err.id, "guard.too-many");
+    r = 0;
+    for (unsigned i = 0; r == 0 && i <= GUARD_RULES_MAX; i++)
+        r = guard_rules_add_held(*state, PEN "/x", "why", &err);
+    assert_int_equal(r, -E2BIG);
+    assert_int_equal(guard_rules_add_zone(*state, "/", false, &err), -EINVAL);
+    assert_int_equal(guard_rules_add_zone(*state, "relative", false, &err), -EINVAL);
+}
+
+/* ---- other spellings ----------------------------------------------------------------------- */
+
+static void sees_through_other_spellings(void **state)
+{
+    static const char *const denied[] = {
+        "/v/GIT~1",
+        "/v/.git.",
+        "/v/.git ",
+        "/v/.git/config. .",
+        "/v/.git::$DATA",
+        "/v/.git/hooks:x",
+        "/v/ENVRC~1",
+        "/v/.g\xe2\x80\x8cit",
+        "/v/.en\xc4\xb1vrc",
+        "/v/.git/con\xef\xac\x81g",
+        "/v/.mcp.js\xe2\x80\x8bon",
+        "/v/.git/HOOKS~12",
+        "/v/a\\b",
+    };
+    static const char *const free_names[] = {
+        "/v/\xe6\x97\xa5\xe6\x9c\xac.txt",
+        "/v/caf\xc3\xa9",
+        "/v/a~b",
+        "/v/notes.txt~",
+        "/v/x.~1~",
+        "/v/long-name-here~1",
+        "/v/.gitx",
+        "/v/src/config.",
+    };
+    struct err err = {0};
+
+    assert_int_equal(guard_rules_add_zone(*state, "/v", true, &err), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(denied); i++)
+        assert_int_equal(level(state, denied[i]), GUARD_DENY);
+    for (size_t i = 0; i < ARRAY_SIZE(free_names); i++)
+        assert_int_equal(level(state, free_names[i]), GUARD_NO);
+    assert_true(classify(*state, "/v/x/head.", no).bare);
+    assert_int_equal(level(state, "GIT~1"), GUARD_NO); /* the pen knows no such thing */
+}
+
+/* ---- trees and links ----------------------------------------------------------------------- */
+
+static enum guard_level step_to(const struct guard_rules *rules, struct guard_class class,
+                                const char *const *names)
+{
+    for (; *names != NULL; names++) {
+        const struct guard_class folder = class;
+
+        guard_class_step(rules, &folder, *names, &class);
+    }
+    return class.level;
+}
+
+static void a_moved_tree_is_judged_by_where_it_goes(void **state)
+{
+    const struct guard_class git = classify(*state, "x/.git", no);
+    const struct guard_class claude = classify(*state, ".claude", no);
+    const struct guard_class modules = classify(*state, ".git/modules", no);
+
+    assert_int_equal(step_to(*state, claude, (const char *const[]){"settings.json", NULL}),
+                     GUARD_DENY);
+    assert_int_equal(step_to(*state, claude, (const char *const[]){"Hooks", "x", NULL}),
+                     GUARD_DENY);
+    assert_int_equal(step_to(*state, claude, (const char *const[]){"x", NULL}), GUARD_NO);
+    assert_int_equal(step_to(*state, git, (const char *const[]){"hooks", NULL}), GUARD_DENY);
+    assert_int_equal(step_to(*state, git, (const char *const[]){"HEAD", NULL}), GUARD_NO);
+    assert_int_equal(step_to(*state, git, (const char *const[]){"modules", NULL}), GUARD_PARTIAL);
+    assert_int_equal(step_to(*state, git, (const char *const[]){"modules", "a", "config", NULL}),
+                     GUARD_DENY);
+    assert_int_equal(step_to(*state, modules, (const char *const[]){"a", "b", "hooks", NULL}),
+                     GUARD_DENY);
+    assert_int_equal(step_to(*state, modules, (const char *const[]){".git", NULL}),
+                     GUARD_PARTIAL); /* moved along */
+}
+
+static void knows_what_a_new_repository_makes_count(void **state)
+{
+    struct guard_class class;
+
+    guard_class_beside(*state, &class);
+    assert_false(class.overflow);
+    assert_int_equal(class.level, GUARD_PARTIAL);
+    assert_int_equal(step_to(*state, class, (const char *const[]){".envrc", NULL}), GUARD_DENY);
+    assert_int_equal(step_to(*state, class, (const char *const[]){".vscode", NULL}), GUARD_PARTIAL);
+    assert_int_equal(step_to(*state, class, (const char *const[]){".vscode", "x", NULL}), GUARD_NO);
+    assert_int_equal(step_to(*state, class, (const char *const[]){"src", NULL}), GUARD_NO);
+}
+
+static void takes_the_probe_link_of_git_and_no_other(void **state)
+{
+    const struct guard_class probe = classify(*state, ".git/modules/sub/tXa5Zi", no);
+    const struct guard_class claude = classify(*state, ".claude", no);
+    const char *module = PEN "/.git/modules/sub";
+
+    assert_int_equal(probe.level, GUARD_PARTIAL);
+    assert_true(guard_link_is_harmless(*state, module, &probe, "testing"));
+    assert_false(guard_link_is_harmless(*state, module, &probe, "../x"));
+    assert_false(guard_link_is_harmless(*state, module, &probe, "/tmp/x"));
+    assert_false(guard_link_is_harmless(*state, module, &probe, ".."));
+    assert_false(guard_link_is_harmless(*state, module, &probe, "."));
+    assert_false(guard_link_is_harmless(*state, module, &probe, ""));
+    assert_false(guard_link_is_harmless(*state, PEN, &claude, "cl"));
+    assert_false(guard_link_is_harmless(*state, PEN, &claude, ".codex"));
+    assert_true(guard_link_is_harmless(*state, PEN, &claude, ".CLAUDE"));
+}
+
+static void says_what_was_refused_and_why(void **state)
+{
+    char text[256];
+    struct guard_refused refused = {
+        .op = GUARD_CREATE,
+        .parent = PEN "/.git",
+        .name = "commondir",
+        .rule = classify(*state, ".git/commondir", no).rule,
+    };
+
+    (void) guard_refusal(*state, &refused, text, sizeof text);
+    assert_string_equal(text, "guard: refused create .git/commondir: it would run on your side at "
+                              "the next git command");
+    refused = (struct guard_refused){GUARD_MKDIR, PEN, "a\nb\x1b[m", -1};
+    (void) guard_refusal(*state, &refused, text, sizeof text);
+    assert_string_equal(text, "guard: refused mkdir a\\x0ab\\x1b[m: git would take the folder for "
+                              "a repository on your side");
+    refused.name = "abc";
+    assert_int_equal(guard_refusal(*state, &refused, text, 20), 19);
+    assert_string_equal(text, "guard: refused mkdi");
+    assert_int_equal(guard_refusal(*state, &refused, text, 0), 0);
+}
+
+int main(void)
+{
+#define WITH_RULES(test) cmocka_unit_test_setup_teardown(test, make, unmake)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_row_is_a_pattern_with_a_reason),
+        cmocka_unit_test(lists_what_is_only_reported),
+        WITH_RULES(guards_git_in_every_form),
+        WITH_RULES(guards_agents_and_editors_at_the_top),
+        WITH_RULES(asks_whether_a_deeper_folder_holds_a_repository),
+        WITH_RULES(says_how_far_up_the_folder_is),
+        WITH_RULES(knows_nothing_outside_of_its_zones),
+        WITH_RULES(denies_what_it_cannot_place),
+        WITH_RULES(ignores_slashes_at_the_end_and_dots),
+        WITH_RULES(says_what_may_be_done_with_a_name),
+        WITH_RULES(tells_bare_names_and_git_folders),
+        WITH_RULES(takes_patterns_of_the_owner),
+        WITH_RULES(refuses_what_is_no_pattern),
+        WITH_RULES(holds_what_was_found_at_the_start),
+        WITH_RULES(knows_git_folders_of_other_names),
+        WITH_RULES(a_zone_may_be_a_git_folder),
+        WITH_RULES(zones_may_lie_in_each_other),
+        WITH_RULES(has_bounds),
+        WITH_RULES(sees_through_other_spellings),
+        WITH_RULES(a_moved_tree_is_judged_by_where_it_goes),
+        WITH_RULES(knows_what_a_new_repository_makes_count),
+        WITH_RULES(takes_the_probe_link_of_git_and_no_other),
+        WITH_RULES(says_what_was_refused_and_why),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
