@@ -261,7 +261,8 @@ static int make_cache(const struct job_request *request, struct err *err)
                     "package caches of this pen, seen by its jobs only", err);
 }
 
-/* ---- wattle's own folders ----------------------------------------------------------------------- */
+/* ---- wattle's own folders -----------------------------------------------------------------------
+ */
 
 /* What is not there yet cannot be covered, and could come to be while the job looks on. */
 static int make_own(const struct policy *policy, struct err *err)

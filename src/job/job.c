@@ -174,7 +174,8 @@ int job_run(const struct job_request *request, struct job_result *ret_result, st
         .stdio = {.job_fds = {-1, -1, -1},
                   .in = {.from = -1, .to = -1},
                   .out = {.from = -1, .to = -1},
-                  .err = {.from = -1, .to = -1}},
+                  .err = {.from = -1, .to = -1},
+                  .peek_fd = -1},
         .terminal = {.watch_fd = -1, .master_fd = -1, .watch_pid = -1},
         .umask = umask(077), /* nothing of ours is for others */
         .control_fd = -1,

@@ -71,6 +71,11 @@ void relay_close(struct relay *relay)
     *relay = (struct relay){.from = -1, .to = -1};
 }
 
+size_t relay_left(const struct relay *relay)
+{
+    return relay->end - relay->start;
+}
+
 bool relay_busy(const struct relay *relay)
 {
     return relay->buffer != NULL;

@@ -91,12 +91,15 @@ struct relay {
 struct run_stdio {
     int job_fds[3]; /* descriptors for the job; -1: its own /dev/null */
     struct relay in, out, err;
+    int peek_fd; /* the job's end of its stdin pipe, when that is fed from a file; else -1 */
 };
 
 int run_stdio_open(struct run_stdio *stdio, const struct job_request *request,
                    struct job_result *result, struct err *err) MUST_CHECK;
 /* After the clone: the job's ends belong to the job. */
 void run_stdio_close_job_ends(struct run_stdio *stdio);
+/* Puts back what of a file the job has not read. */
+void run_stdio_give_back(struct run_stdio *stdio);
 void run_stdio_close(struct run_stdio *stdio);
 
 /* Takes over `from` and `to` where close_from and close_to say so, also on failure. */
@@ -104,6 +107,7 @@ int relay_open(struct relay *relay, struct err *err) MUST_CHECK;
 bool relay_busy(const struct relay *relay);                       /* not done */
 size_t relay_poll(const struct relay *relay, struct pollfd *fds); /* 0 or 1 entries */
 void relay_step(struct relay *relay, short events);               /* one read or one write */
+size_t relay_left(const struct relay *relay); /* bytes read and not yet written */
 void relay_close(struct relay *relay);
 
 /* ---- terminal.c: own pty instead of the caller's terminal ------------------------------------ */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -127,7 +128,8 @@ int run_stdio_open(struct run_stdio *stdio, const struct job_request *request,
     *stdio = (struct run_stdio){.job_fds = {-1, -1, -1},
                                 .in = {.from = -1, .to = -1},
                                 .out = {.from = -1, .to = -1},
-                                .err = {.from = -1, .to = -1}};
+                                .err = {.from = -1, .to = -1},
+                                .peek_fd = -1};
     if (request->output != NULL)
         return open_kept(stdio, request->output, err);
     for (int fd = 0; r == 0 && fd < 3; fd++)
@@ -140,6 +142,8 @@ int run_stdio_open(struct run_stdio *stdio, const struct job_request *request,
         stdio->job_fds[0] = STDIN_FILENO;
     else if (ways[0] == WAY_RELAY)
         r = relay_input(stdio, err);
+    if (ways[0] == WAY_RELAY && S_ISREG(status[0].st_mode))
+        stdio->peek_fd = fcntl(stdio->job_fds[0], F_DUPFD_CLOEXEC, 3);
     if (r == 0)
         r = open_outputs(stdio, status, ways, err);
     if (request->keep_tail)
@@ -167,8 +171,20 @@ void run_stdio_close_job_ends(struct run_stdio *stdio)
     }
 }
 
+/* A file that several commands read in turn ("while read line; do wattle run ...; done <list") then
+ * goes on where the job stopped reading, not where we did. */
+void run_stdio_give_back(struct run_stdio *stdio)
+{
+    int unread = 0;
+
+    if (stdio->peek_fd < 0 || ioctl(stdio->peek_fd, FIONREAD, &unread) < 0)
+        return;
+    (void) lseek(STDIN_FILENO, -(off_t) ((size_t) unread + relay_left(&stdio->in)), SEEK_CUR);
+}
+
 void run_stdio_close(struct run_stdio *stdio)
 {
+    cleanup_close(&stdio->peek_fd);
     run_stdio_close_job_ends(stdio);
     relay_close(&stdio->in);
     relay_close(&stdio->out);

@@ -208,6 +208,7 @@ static int reap_init(struct run *run, struct err *err)
     if (waitpid(run->init_pid, &status, 0) < 0 && errno != ECHILD)
         return err_set(err, errno, "job.wait", "cannot wait for the job");
     run->reaped = true;
+    run_stdio_give_back(&run->stdio);
     relay_close(&run->stdio.in);
     if (!run->exited) /* killed before it could report */
         run->result->status = WIFSIGNALED(status) ? status : SIGKILL;

@@ -278,18 +278,18 @@ load lib
     for place in .ssh/id_rsa .aws/credentials .gnupg/secring .kube/config .netrc .npmrc .config/gh/hosts.yml \
         .password-store/a.gpg .git-credentials .docker/config.json; do
         mkdir -p "$HOME/$(dirname "$place")"
-        echo "topsecret-$place" >"$HOME/$place"
+        echo "k3y-$place" >"$HOME/$place"
     done
     echo fine >"$HOME/notes"
     control cat "$HOME/.ssh/id_rsa"
     inside --ro "$HOME" -- bash -c 'cat "$1/notes"; cat "$1"/.ssh/* "$1"/.aws/* "$1"/.gnupg/* "$1"/.kube/* "$1/.netrc" \
-        "$1/.npmrc" "$1"/.config/gh/* "$1"/.password-store/* "$1/.git-credentials" "$1"/.docker/*; grep -r topsecret "$1"
+        "$1/.npmrc" "$1"/.config/gh/* "$1"/.password-store/* "$1/.git-credentials" "$1"/.docker/*; grep -r k3y "$1"
         cp -r "$1/.ssh" stolen; true' job "$HOME"
     ended 0
     said fine
-    said_not topsecret
+    said_not k3y
     works --ro "$HOME/.ssh/id_rsa" -- cat "$HOME/.ssh/id_rsa"
-    printed topsecret-.ssh/id_rsa
+    printed k3y-.ssh/id_rsa
 }
 
 # ---- wattle's own folders ------------------------------------------------------------------------
@@ -298,8 +298,8 @@ own_folders_with_secrets() {
     works -- true # makes what a run makes
     mkdir -p "$HOME/.config/wattle" "$HOME/.local/state/wattle" "$HOME/.local/share" "$HOME/.cache/wattle"
     echo '{"wattle": {}}' >"$HOME/.config/wattle/config.json"
-    echo topsecret >"$HOME/.local/state/wattle/topsecret-name"
-    echo topsecret >"$HOME/.cache/wattle/topsecret-name"
+    echo topsecret >"$HOME/.local/state/wattle/named"
+    echo topsecret >"$HOME/.cache/wattle/named"
 }
 
 @test "wattle's own folders are closed whatever is opened around them" {
@@ -309,7 +309,7 @@ own_folders_with_secrets() {
     for path in "$HOME" "$HOME/.local" "$HOME/.local/state" "$HOME/.config" "$HOME/.cache"; do
         inside --rw "$path" -- bash -c '
             cd "$1"
-            cat .config/wattle/config.json .local/state/wattle/* .cache/wattle/topsecret-name
+            cat .config/wattle/config.json .local/state/wattle/* .cache/wattle/named
             ls -A .config/wattle .local/state/wattle
             for d in .config .local/state .cache; do
                 echo PWNED >"$d/wattle/config.json"; echo PWNED >"$d/wattle/planted"
@@ -319,8 +319,9 @@ own_folders_with_secrets() {
             mkdir -p .config/wattle .local/state/wattle; echo PWNED >.config/wattle/config.json
             true' job "$HOME"
         said_not topsecret
+        said_not named$'\n'
         holds "$HOME/.config/wattle/config.json" "$before"
-        holds "$HOME/.local/state/wattle/topsecret-name" topsecret
+        holds "$HOME/.local/state/wattle/named" topsecret
         absent "$HOME/.config/wattle/planted" "$HOME/.local/state/wattle/planted" "$HOME/.cache/wattle/planted" \
             "$HOME/.config/moved" "$HOME/.local/state/moved" "$HOME/.l" "$HOME/.c" "$HOME/.k"
     done
