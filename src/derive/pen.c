@@ -188,8 +188,12 @@ static int start_at_flag(struct derivation *work, const char *typed, struct err 
         return refuse_deleted(err);
     r = derive_resolve(typed, work->cwd != NULL ? work->cwd : "/", work->cwd_typed, &work->start,
                        &work->start_typed, err);
-    if (r < 0)
-        return r == -ENOMEM ? r : err_context(err, "cannot start there");
+    if (r == -ENOMEM)
+        return r;
+    if (r < 0) {
+        (void) err_context(err, "cannot start there");
+        return err_hint(err, "name a folder that exists with -C DIR");
+    }
     if (stat(work->start, &seen) == 0 && !S_ISDIR(seen.st_mode)) {
         (void) err_set(err, EINVAL, "derive.chdir", "cannot start in '%s': it is no folder", typed);
         return err_hint(err, "name a folder with -C DIR");

@@ -113,19 +113,23 @@ static int make_id(char *id, struct err *err)
  * remove it; then it has no name any more, and is made again. */
 static int make_folder(struct run_files *files, struct err *err)
 {
-    for (int tries = 0; tries < 16; tries++) {
+    int r = -EAGAIN;
+
+    for (int tries = 0; tries < 64; tries++) {
         AUTO_CLOSE int fd = run_open_folder(files->top_fd, files->id, true);
         struct stat status;
 
+        r = fd;
+        if (fd == -ENOENT)
+            continue;
         if (fd < 0 || flock(fd, LOCK_EX) < 0 || fstat(fd, &status) < 0)
-            return err_set(err, fd < 0 ? -fd : errno, "job.scratch",
-                           "cannot make the run's folder");
+            break;
         if (status.st_nlink == 0)
             continue;
         files->lock_fd = TAKE_FD(fd);
         return 0;
     }
-    return err_set(err, EAGAIN, "job.scratch", "the run's folder is removed again and again");
+    return err_set(err, r < 0 ? -r : errno, "job.scratch", "cannot make the run's folder");
 }
 
 int run_files_note_cgroup(struct run_files *files, const char *path, struct err *err)

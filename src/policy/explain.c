@@ -24,6 +24,25 @@ static const struct policy_place *place_over(const struct policy *policy, const 
     return deepest;
 }
 
+/* The job layer binds these for each run; a policy that was only derived does not have them yet. */
+static const struct policy_place *place_of_run(const char *path)
+{
+    static char home[] = POLICY_INSIDE_HOME, tmp[] = POLICY_INSIDE_TMP,
+                cache[] = POLICY_INSIDE_CACHE;
+    static char why[] = "the run's own";
+    static const struct policy_place places[] = {
+        {.kind = POLICY_PLACE_BIND, .access = POLICY_WRITE, .path = home, .why = why},
+        {.kind = POLICY_PLACE_BIND, .access = POLICY_WRITE, .path = tmp, .why = why},
+        {.kind = POLICY_PLACE_BIND, .access = POLICY_WRITE, .path = cache, .why = why},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+        if (path_is_below(path, places[i].path))
+            return &places[i];
+    }
+    return NULL;
+}
+
 /* Whether a rule opens or hides something below `place` that `path` is or lies in. */
 static bool rule_below(const struct policy *policy, const struct policy_place *place,
                        const char *path)
@@ -57,7 +76,8 @@ void policy_explain(const struct policy *policy, const char *path, struct policy
 
     *ret = (struct policy_answer){.access = POLICY_HIDE};
     for (int hops = 0; at != NULL && path_is_clean(at) && hops < SYMLINKS_MAX; hops++) {
-        const struct policy_place *place = place_over(policy, at);
+        const struct policy_place *of_run = place_of_run(at);
+        const struct policy_place *place = of_run != NULL ? of_run : place_over(policy, at);
         char *next = NULL;
 
         if (place == NULL || rule_below(policy, place, at)) {

@@ -122,6 +122,7 @@ make_world() {
     echo clean >"$OUT/canary"
     echo topsecret >"$OUT/secret"
     OUTSIDE_PIDS=()
+    FOLDERS=()
     cd "$PEN" || return 1
 }
 
@@ -147,8 +148,15 @@ stop_outside() {
     OUTSIDE_PIDS=()
 }
 
+# temp_folder PARENT: $FOLDER, a folder elsewhere that goes with the test.
+temp_folder() {
+    FOLDER=$(mktemp -d "$1/wattle-e2e-XXXXXX")
+    FOLDERS+=("$FOLDER")
+}
+
 teardown() {
     stop_outside
+    [[ ${#FOLDERS[@]} == 0 ]] || rm -rf -- "${FOLDERS[@]}"
     chmod -R u+rwX "$WORLD" 2>/dev/null || true
     [[ $WORLD == "$BATS_TEST_TMPDIR" ]] || rm -rf -- "$WORLD"
 }

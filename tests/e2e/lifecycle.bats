@@ -88,6 +88,17 @@ all_gone() {
     all_gone
 }
 
+@test "processes outside live through starts, deadlines and stops" {
+    outside sleep 300
+    local canary=$PID round
+    for round in {1..8}; do
+        inside --timeout 30ms --kill-after 10ms -- bash -c 'trap "" TERM; sleep 60 & wait'
+        outside "$WATTLE" run --pen "$PEN" -- sleep 60
+        kill -KILL "$PID"
+    done
+    alive "$canary" || fail "killed in round $round"
+}
+
 @test "kill -9 of wattle ends the whole job" {
     start_deaf
     kill -KILL "$RUN"

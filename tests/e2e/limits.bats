@@ -24,7 +24,7 @@ for pid in children: os.waitpid(pid, 0)'
 # The machine bounds processes by the pid namespace's own pid_max (also for root), or for an ordinary
 # user by RLIMIT_NPROC.
 weak() {
-    "$WATTLE" run --pen "$PEN" --status-fd 3 -- true 3>&1 | json '" ".join(v.get("weak", []))' 
+    "$WATTLE" run --pen "$PEN" --status-fd 3 -- true 3>&1 | json '" ".join(v.get("weak", []))'
 }
 
 # Root's processes are bounded by pid_max alone, which no kernel lets go below 301.

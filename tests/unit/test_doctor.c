@@ -293,6 +293,14 @@ static void write_file(const char *top, const char *name, const char *text)
     assert_int_equal(doctor_file(top, name, text, path), 0);
 }
 
+static void make_folder(const char *top, const char *name)
+{
+    char path[DOCTOR_PATH_BYTES];
+
+    assert_int_equal(doctor_file(top, name, NULL, path), 0);
+    assert_int_equal(mkdir(path, 0700), 0);
+}
+
 static void settings_are_read_from_proc(void **state)
 {
     char top[] = "wattle-test-proc.XXXXXX"; /* in the current folder */
@@ -306,12 +314,8 @@ static void settings_are_read_from_proc(void **state)
     assert_false(settings.apparmor_restricts || settings.userns_clone_off ||
                  settings.userns_max_zero || settings.filtered);
     assert_int_equal(settings.ptrace_scope, 0);
-    for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
-        char path[DOCTOR_PATH_BYTES];
-
-        assert_int_equal(doctor_file(top, folders[i], NULL, path), 0);
-        assert_int_equal(mkdir(path, 0700), 0);
-    }
+    for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
+        make_folder(top, folders[i]);
     write_file(top, "sys/kernel/apparmor_restrict_unprivileged_userns", "1\n");
     write_file(top, "sys/kernel/unprivileged_userns_clone", "0\n");
     write_file(top, "sys/user/max_user_namespaces", "0\n");

@@ -130,10 +130,10 @@ static int step_pin(struct building *building, const struct native_step *step, s
 
 static int step_tmpfs(struct building *building, const struct native_step *step, struct err *err)
 {
-    const bool island = step->kind == NATIVE_ISLAND;
+    const char *island_mode = step->closed ? "0111" : "0755";
     char size[32];
     const char *const options[][2] = {
-        {"size", size}, {"mode", island ? "0755" : "1777"}, {NULL, NULL}};
+        {"size", size}, {"mode", step->kind == NATIVE_ISLAND ? island_mode : "1777"}, {NULL, NULL}};
     AUTO_CLOSE int mount = -1;
     int r;
 
@@ -141,6 +141,8 @@ static int step_tmpfs(struct building *building, const struct native_step *step,
     mount = native_new_filesystem("tmpfs", options, QUIET, err);
     if (mount < 0)
         return mount;
+    if (!step->make_target)
+        return native_attach(mount, building->root_fd, step->path, err);
     r = native_make_folder(building->root_fd, step->path, 0755, err);
     return r < 0 ? r : native_attach_made(mount, building->root_fd, step->path, err);
 }

@@ -31,6 +31,7 @@ struct native_step {
     enum native_step_kind kind;
     bool writable;
     bool optional;
+    bool closed;      /* an island that may be passed through, not listed */
     bool trusted;     /* source and parents belong to the system: nobody swaps them for symlinks */
     bool make_target; /* the target lies on a file system of ours: make it and its parents */
     const char *path; /* inside, absolute */
@@ -116,6 +117,7 @@ int native_cover(const struct native_covers *covers, int root_fd, const char *pa
 /* rights.c */
 int native_maps_write(uid_t uid, gid_t gid, struct err *err);
 int native_host_set(struct err *err); /* host name, loopback */
+void native_oom_prefer(void);
 void native_namespaces_forbid(unsigned *ret_weak);
 int native_limits_set(const struct native_plan *plan, struct err *err);
 int native_capabilities_drop(struct err *err);
