@@ -33,7 +33,7 @@ bench: ## install what is compared with, measure, print the figures
 
 install: build ## install below PREFIX (default /usr/local); DESTDIR for packagers
 	@meson configure $(BUILD) --prefix=$(PREFIX)
-	@DESTDIR=$(DESTDIR) meson install -C $(BUILD)
+	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --strip
 
 uninstall: ## remove what `make install` put there
 	@ninja -C $(BUILD) uninstall
