@@ -23,7 +23,7 @@ demo: ## install what is missing, build, run real work inside the fence and try 
 	@tools/demo.sh $(WATTLE)
 
 lint: ## format, clang-tidy, cppcheck, layers, headers, shell, words
-	@tools/deps.sh --install test
+	@tools/deps.sh --install lint
 	@tools/test.sh lint
 
 bench: ## install what is compared with, measure, print the figures

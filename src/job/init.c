@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/kernel.h"
+#include "base/pages.h"
 #include "job/run_priv.h"
 
 #include <errno.h>
@@ -344,6 +345,7 @@ void init_main(const struct init_args *args)
     if (fence_enter_init(args->fence, &err) < 0)
         fail(args, &err);
     tell(args, &started);
+    pages_give_back();
     reap(args, command); /* it may be over already */
     serve(args, command, signal_fd);
 }

@@ -3,6 +3,7 @@
  * passed on. */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/pages.h"
 #include "job/run_priv.h"
 
 #include <errno.h>
@@ -150,6 +151,7 @@ static void start(struct run *run, const struct init_message *message)
     }
     if (run->killing)
         kill_all(run);
+    pages_give_back(); /* from here on it mostly sleeps */
 }
 
 /* Which message may come in which state; anything else ends the run. */
