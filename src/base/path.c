@@ -44,10 +44,13 @@ bool path_is_clean(const char *path)
 
 bool path_is_below(const char *path, const char *top)
 {
-    size_t size = strlen(top);
+    size_t size;
 
-    if (size == 1)
+    if (top[1] == '\0')
         return path[0] == '/';
+    if (path[1] != top[1])
+        return false; /* most pairs of a long table end here */
+    size = strlen(top);
     return strncmp(path, top, size) == 0 && (path[size] == '\0' || path[size] == '/');
 }
 

@@ -129,7 +129,8 @@ static int prepare(struct run *run, struct err *err)
     if (r == 0)
         r = fence_prepare(request->policy, request->mechanism, &run->fence, err);
     if (r == 0)
-        r = run_cgroup_make(&run->cgroup, request->policy, run->files.id, err);
+        r = run_cgroup_make(&run->cgroup, request->policy, fence_weak(run->fence), run->files.id,
+                            err);
     if (r == 0 && run->cgroup.fd >= 0)
         r = run_files_note_cgroup(&run->files, run->cgroup.path, err);
     return r == 0 ? run_terminal_enter(&run->terminal, err) : r;

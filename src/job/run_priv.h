@@ -67,9 +67,10 @@ struct run_cgroup {
     char path[512];
 };
 
-/* No delegated tree is no error: fd stays -1. What the policy needs and cannot have is one. */
-int run_cgroup_make(struct run_cgroup *cgroup, const struct policy *policy, const char *id,
-                    struct err *err) MUST_CHECK;
+/* No delegated tree is no error: fd stays -1. What the policy needs and cannot have is one. `weak`:
+ * what the fence itself cannot bound. */
+int run_cgroup_make(struct run_cgroup *cgroup, const struct policy *policy, unsigned weak,
+                    const char *id, struct err *err) MUST_CHECK;
 void run_cgroup_remove(struct run_cgroup *cgroup);
 
 /* ---- stdio.c, relay.c: what the job gets as 0, 1, 2 ------------------------------------------ */

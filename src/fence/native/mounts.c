@@ -104,7 +104,7 @@ static int step_bind(struct building *building, const struct native_step *step, 
 
     if (tree < 0)
         return tree == -ENOENT && step->optional ? 0 : tree;
-    r = native_restrict(tree, attributes, true, step->path, err);
+    r = step->early ? 0 : native_restrict(tree, attributes, true, step->path, err);
     if (r == 0 && !step->make_target)
         return native_attach(tree, building->root_fd, step->path, err);
     if (r == 0)
@@ -250,6 +250,30 @@ static int close_islands(const struct building *building, struct err *err)
     return 0;
 }
 
+/* Most mounts are read-only and lie straight on the new root: one call restricts them all, before
+ * anything writable is there, and then gives the root itself back to the building. */
+static int restrict_early(int root_fd, struct err *err)
+{
+    struct mount_attr open_again = {.attr_clr = MOUNT_ATTR_RDONLY};
+    int r = native_restrict(root_fd, QUIET | MOUNT_ATTR_RDONLY, true, "/", err);
+
+    if (r < 0)
+        return r;
+    r = kernel_mount_setattr(root_fd, "", AT_EMPTY_PATH, &open_again);
+    return r < 0 ? err_set(err, -r, "fence.native-mount", "cannot go on building the new root") : 0;
+}
+
+static int take_steps(struct building *building, bool early, struct err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < building->plan->step_count; i++) {
+        if (building->plan->steps[i].early == early)
+            r = take_step(building, &building->plan->steps[i], err);
+    }
+    return r;
+}
+
 int native_mounts_build(const struct native_plan *plan, int *ret_root_fd, unsigned *ret_weak,
                         struct err *err)
 {
@@ -263,9 +287,13 @@ int native_mounts_build(const struct native_plan *plan, int *ret_root_fd, unsign
     if (root_fd < 0)
         return root_fd;
     building.root_fd = root_fd;
-    r = make_covers(&building, err);
-    for (size_t i = 0; r == 0 && i < plan->step_count; i++)
-        r = take_step(&building, &plan->steps[i], err);
+    r = take_steps(&building, true, err);
+    if (r == 0)
+        r = restrict_early(root_fd, err);
+    if (r == 0)
+        r = make_covers(&building, err);
+    if (r == 0)
+        r = take_steps(&building, false, err);
     if (r == 0)
         r = close_islands(&building, err);
     if (r == 0)

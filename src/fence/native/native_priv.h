@@ -31,6 +31,7 @@ struct native_step {
     enum native_step_kind kind;
     bool writable;
     bool optional;
+    bool early;       /* read-only, straight on the new root: restricted together with its like */
     bool closed;      /* an island that may be passed through, not listed */
     bool trusted;     /* source and parents belong to the system: nobody swaps them for symlinks */
     bool make_target; /* the target lies on a file system of ours: make it and its parents */

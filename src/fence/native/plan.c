@@ -295,6 +295,7 @@ static int add_rule(struct native_plan *plan, const struct policy *policy,
         return 0; /* nothing shows it */
     if (grants_no_more(above, given))
         return 0;
+    step.early = given == POLICY_READ && above == NULL;
     r = prepare_around(plan, above, &step, err);
     return r < 0 ? r : add_step(plan, &step, err);
 }

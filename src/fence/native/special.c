@@ -20,6 +20,18 @@ static void below(char *path, const char *top, const char *name)
     (void) snprintf(path, PATH_ROOM, "%s/%s", top, name);
 }
 
+static int copy_cover(int cover_fd, const char *path, struct err *err)
+{
+    AUTO_CLOSE int tree =
+        kernel_open_tree(cover_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+    int r;
+
+    if (tree < 0)
+        return err_set(err, -tree, "fence.native-mount", "cannot copy the cover");
+    r = native_restrict(tree, LOCKED, false, path, err);
+    return r < 0 ? r : TAKE_FD(tree);
+}
+
 int native_cover(const struct native_covers *covers, int root_fd, const char *path, struct err *err)
 {
     AUTO_CLOSE int target = native_open_target(root_fd, path, err);
@@ -31,13 +43,9 @@ int native_cover(const struct native_covers *covers, int root_fd, const char *pa
         return target;
     if (fstat(target, &status) < 0)
         return err_set(err, errno, "fence.native-mount", "cannot look at '%s'", path);
-    tree = kernel_open_tree(S_ISDIR(status.st_mode) ? covers->folder_fd : covers->file_fd, "",
-                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+    tree = copy_cover(S_ISDIR(status.st_mode) ? covers->folder_fd : covers->file_fd, path, err);
     if (tree < 0)
-        return err_set(err, -tree, "fence.native-mount", "cannot copy the cover");
-    r = native_restrict(tree, LOCKED, false, path, err);
-    if (r < 0)
-        return r;
+        return tree;
     r = kernel_move_mount(tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
     return r < 0 ? err_set(err, -r, "fence.native-mount", "cannot cover '%s'", path) : 0;
 }
@@ -130,7 +138,7 @@ int native_dev_make(const struct native_plan *plan, int root_fd, const char *pat
 
 /* ---- /proc --------------------------------------------------------------------------------- */
 
-enum mask_kind { MASK_READ_ONLY, MASK_COVER };
+enum mask_kind { MASK_READ_ONLY, MASK_FILE, MASK_FOLDER };
 
 /* What /proc shows of the machine rather than of the job. `root_only`: an ordinary user is refused
  * by the file's mode already. */
@@ -144,26 +152,26 @@ static const struct {
     {"bus", MASK_READ_ONLY, false},
     {"fs", MASK_READ_ONLY, false},
     {"sysrq-trigger", MASK_READ_ONLY, true},
-    {"acpi", MASK_COVER, false},
-    {"scsi", MASK_COVER, false},
-    {"driver", MASK_COVER, false},
-    {"kcore", MASK_COVER, true},
-    {"keys", MASK_COVER, false},
-    {"key-users", MASK_COVER, false},
-    {"timer_list", MASK_COVER, true},
-    {"sched_debug", MASK_COVER, false},
-    {"kallsyms", MASK_COVER, false},
-    {"kmsg", MASK_COVER, true},
-    {"config.gz", MASK_COVER, false},
-    {"slabinfo", MASK_COVER, true},
-    {"vmallocinfo", MASK_COVER, true},
-    {"iomem", MASK_COVER, true},
-    {"ioports", MASK_COVER, true},
-    {"pagetypeinfo", MASK_COVER, true},
-    {"kpagecount", MASK_COVER, true},
-    {"kpageflags", MASK_COVER, true},
-    {"kpagecgroup", MASK_COVER, true},
-    {"mtrr", MASK_COVER, true},
+    {"acpi", MASK_FOLDER, false},
+    {"scsi", MASK_FOLDER, false},
+    {"driver", MASK_FOLDER, false},
+    {"kcore", MASK_FILE, true},
+    {"keys", MASK_FILE, false},
+    {"key-users", MASK_FILE, false},
+    {"timer_list", MASK_FILE, true},
+    {"sched_debug", MASK_FILE, false},
+    {"kallsyms", MASK_FILE, false},
+    {"kmsg", MASK_FILE, true},
+    {"config.gz", MASK_FILE, false},
+    {"slabinfo", MASK_FILE, true},
+    {"vmallocinfo", MASK_FILE, true},
+    {"iomem", MASK_FILE, true},
+    {"ioports", MASK_FILE, true},
+    {"pagetypeinfo", MASK_FILE, true},
+    {"kpagecount", MASK_FILE, true},
+    {"kpageflags", MASK_FILE, true},
+    {"kpagecgroup", MASK_FILE, true},
+    {"mtrr", MASK_FILE, true},
 };
 _Static_assert(ARRAY_SIZE(masks) <= 32, "one bit each in native_plan.proc_masks");
 
@@ -181,16 +189,23 @@ unsigned native_proc_masks_here(bool root)
     return here;
 }
 
-static int bind_read_only(int proc_fd, int root_fd, const char *name, const char *path,
-                          struct err *err)
+static int mask_one(const struct native_covers *covers, int proc_fd, int root_fd, size_t index,
+                    const char *path, struct err *err)
 {
-    AUTO_CLOSE int tree = kernel_open_tree(proc_fd, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    AUTO_CLOSE int tree = -1;
     int r;
 
-    if (tree < 0)
-        return err_set(err, -tree, "fence.native-proc", "cannot copy '%s'", path);
-    r = native_restrict(tree, LOCKED, false, path, err);
-    return r == 0 ? native_attach_made(tree, root_fd, path, err) : r;
+    if (masks[index].kind == MASK_READ_ONLY) {
+        tree = kernel_open_tree(proc_fd, masks[index].name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        if (tree < 0)
+            return err_set(err, -tree, "fence.native-proc", "cannot copy '%s'", path);
+        r = native_restrict(tree, LOCKED, false, path, err);
+    } else {
+        r = tree = copy_cover(
+            masks[index].kind == MASK_FOLDER ? covers->folder_fd : covers->file_fd, path, err);
+    }
+    /* /proc is the kernel's own: nobody swaps its names for symlinks. */
+    return r < 0 ? r : native_attach_made(tree, root_fd, path, err);
 }
 
 static void set_pid_max(const struct native_plan *plan, int proc_fd, unsigned *ret_weak)
@@ -225,9 +240,7 @@ int native_proc_make(const struct native_plan *plan, const struct native_covers 
         if (!(plan->proc_masks & (1u << i)))
             continue;
         below(mask, path, masks[i].name);
-        r = masks[i].kind == MASK_COVER
-                ? native_cover(covers, root_fd, mask, err)
-                : bind_read_only(proc_fd, root_fd, masks[i].name, mask, err);
+        r = mask_one(covers, proc_fd, root_fd, i, mask, err);
     }
     return r;
 }
