@@ -6,8 +6,8 @@
 
 /* Set by the linker, ld(1): where the program begins and where its code ends. What lies between is
  * read-only and never relocated, so dropping it loses nothing. */
-extern char __executable_start[];
-extern char etext[];
+extern const char __executable_start[]; /* NOLINT(readability-identifier-naming): ld's name */
+extern const char etext[];
 
 void pages_give_back(void)
 {
@@ -15,6 +15,11 @@ void pages_give_back(void)
     const uintptr_t end = (uintptr_t) etext & ~(page - 1);
     const uintptr_t start = (uintptr_t) __executable_start;
 
+    union {
+        const char *in;
+        void *out; /* madvise changes nothing of what it is given */
+    } code = {.in = __executable_start};
+
     if (start % page == 0 && end > start)
-        (void) madvise(__executable_start, end - start, MADV_DONTNEED);
+        (void) madvise(code.out, end - start, MADV_DONTNEED);
 }

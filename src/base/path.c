@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -225,6 +226,7 @@ static int walk_step(struct walk *walk, const char *name, int *links, char **ret
         return walk_enter(walk, name);
     if (++*links > SYMLINKS_MAX)
         return -ELOOP;
+    assert(*ret_target != NULL); /* read_link said 1 */
     *ret_link = TAKE_PTR(here);
     return walk_follow(walk, *ret_target);
 }

@@ -3,6 +3,7 @@
 #include "base/str.h"
 #include "derive/derive_priv.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,11 +152,13 @@ static int refuse_place(const struct found *found, const struct derive_verdict *
 /* "/opt/X" of a file below it: programs there are one tree each. */
 static char *opt_top(const char *path)
 {
-    const char *name = path + strlen("/opt/");
+    static const char opt[] = "/opt/";
+    const size_t size = sizeof opt - 1;
 
-    if (!str_starts(path, "/opt/") || strchr(name, '/') == NULL)
+    assert(path != NULL);
+    if (!str_starts(path, opt) || path[size + strcspn(path + size, "/")] == '\0')
         return NULL;
-    return strndup(path, strlen("/opt/") + strcspn(name, "/"));
+    return strndup(path, size + strcspn(path + size, "/"));
 }
 
 static int open_found(const struct derivation *work, const struct found *found, struct err *err)

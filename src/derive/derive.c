@@ -1,4 +1,6 @@
 /* One policy, from start to end. Each step has its file; the order matters and is here. */
+#include "derive/derive.h"
+
 #include "base/path.h"
 #include "base/str.h"
 #include "derive/derive_priv.h"

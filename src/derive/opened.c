@@ -211,12 +211,13 @@ static int open_one(struct derivation *work, const struct opened *opened, struct
         r = check_credentials(work, opened, &where, err);
     if (r == 0)
         r = add_rule(work, opened, &where, err);
-    if (r == 0 && opened->access == POLICY_WRITE && S_ISREG(where.seen.st_mode))
+    if (r == 0 && opened->access == POLICY_WRITE && S_ISREG(where.seen.st_mode)) {
         r = derive_note(
             work, err,
             "%s: '%s' is one file: programs that replace it by a new one will fail; open "
             "its folder if they must",
             opened->label, where.physical);
+    }
     if (r == 0 && !str_equal(where.typed, where.physical))
         r = derive_list_add(&work->typed, where.typed, err);
     return r;
@@ -401,11 +402,12 @@ int derive_sockets_add(struct derivation *work, struct err *err)
     }
     opened.must_exist = false;
     opened.origin = POLICY_FROM_OWNER;
-    for (size_t i = 0; r == 0 && i < work->settings_count; i++)
+    for (size_t i = 0; r == 0 && i < work->settings_count; i++) {
+        opened.label = work->settings_names.items[i];
         for (size_t j = 0; r == 0 && j < work->settings[i]->unix_count; j++) {
             opened.typed = work->settings[i]->unix_sockets[j];
-            opened.label = work->settings_names.items[i];
             r = open_socket(work, &opened, err);
         }
+    }
     return r;
 }

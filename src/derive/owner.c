@@ -51,7 +51,7 @@ static char *login_without_entry(uid_t uid)
     char *login = NULL;
 
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-        if (is_login(names[i]) && !str_equal(names[i], "root"))
+        if (names[i] != NULL && is_login(names[i]) && !str_equal(names[i], "root"))
             return strdup(names[i]);
     return asprintf(&login, "uid%lu", (unsigned long) uid) < 0 ? NULL : login;
 }

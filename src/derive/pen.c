@@ -69,12 +69,13 @@ static int find_trees(struct derivation *work, struct err *err)
         work->tree = strdup(folder);
         if (work->tree == NULL)
             return err_memory(err);
-        if (!said)
+        if (!said) {
             r = derive_note(
                 work, err,
                 "the pen lies in the git work tree '%s', whose git folder is not part of "
                 "it; git will not work inside unless you use --pen '%s'",
                 folder, folder);
+        }
         said = true;
     }
     return r;

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FOLDER_FLAGS (O_DIRECTORY | O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+enum { FOLDER_FLAGS = O_DIRECTORY | O_RDONLY | O_CLOEXEC | O_NOFOLLOW };
 #define FILE_LIMIT_BYTES 16384
 
 /* The path after "0::" in /proc/self/cgroup: ours in the version 2 tree. */

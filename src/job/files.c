@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FOLDER_FLAGS (O_DIRECTORY | O_RDONLY | O_CLOEXEC)
+enum { FOLDER_FLAGS = O_DIRECTORY | O_RDONLY | O_CLOEXEC };
 
 /* ---- folders of ours ------------------------------------------------------------------------- */
 
@@ -310,10 +310,10 @@ int run_files_make(struct run_files *files, const struct job_request *request, s
     }
     if (r >= 0)
         r = make_parts(files, request, err);
-    if (r >= 0)
+    if (r >= 0) {
         run_spare_remember(files, request->policy);
-    if (r >= 0)
         r = make_cache(request, err);
+    }
     if (r >= 0)
         r = make_own(request->policy, err);
     if (r < 0)

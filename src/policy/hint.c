@@ -276,17 +276,20 @@ static size_t cause_start(const char *tail, size_t start, const char *lower)
 }
 
 /* Bytes that are no ASCII stay; NUL becomes a space. */
+static char lowered(char byte)
+{
+    if (byte == '\0')
+        return ' ';
+    return (char) (byte >= 'A' && byte <= 'Z' ? (unsigned char) byte | 0x20u
+                                              : (unsigned char) byte);
+}
+
 static void to_lower(const char *line, size_t size, char lower[LINE_MAX_BYTES])
 {
     size_t length = size < LINE_MAX_BYTES ? size : LINE_MAX_BYTES - 1;
 
-    for (size_t i = 0; i < length; i++) {
-        char c = line[i];
-
-        if (c >= 'A' && c <= 'Z')
-            c = (char) (c - 'A' + 'a');
-        lower[i] = c != '\0' ? c : ' ';
-    }
+    for (size_t i = 0; i < length; i++)
+        lower[i] = lowered(line[i]);
     lower[length] = '\0';
 }
 
@@ -319,6 +322,7 @@ static int read_line(struct hint_line *line, const char *tail, size_t start, siz
     AUTO(buf_free) struct buf hint = {0};
     char lower[LINE_MAX_BYTES];
     size_t before;
+    int added;
 
     to_lower(tail + start, end - start, lower);
     before = cause_start(tail, start, lower);
@@ -326,7 +330,9 @@ static int read_line(struct hint_line *line, const char *tail, size_t start, siz
     line->text = (struct hint_text){tail + start, end - start};
     line->before = (struct hint_text){tail + before, start - before};
     buf_init(&hint, HINT_LIMIT_BYTES);
-    return explain_line(line, &hint) ? add_once(&hint, lines, from) : 0;
+    added = explain_line(line, &hint) ? add_once(&hint, lines, from) : 0;
+    line->lower = NULL; /* ours, and gone now */
+    return added;
 }
 
 /* From the end: what a program said last is nearest to why it ended. */

@@ -429,12 +429,15 @@ static int choose_staging(struct native_plan *plan, struct err *err)
 static bool pid_max_is_ours(uid_t uid)
 {
     struct utsname name;
-    unsigned major = 0, minor = 0;
+    unsigned long major, minor;
+    char *end;
 
     if (uid != 0)
         return true;
-    if (uname(&name) < 0 || sscanf(name.release, "%u.%u", &major, &minor) != 2)
+    if (uname(&name) < 0)
         return false;
+    major = strtoul(name.release, &end, 10);
+    minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
     return major > FIRST_PRIVATE_PID_MAX_MAJOR ||
            (major == FIRST_PRIVATE_PID_MAX_MAJOR && minor >= FIRST_PRIVATE_PID_MAX_MINOR);
 }

@@ -94,11 +94,10 @@ static int bind_device(int root_fd, const char *top, size_t index, struct err *e
     return r == 0 ? native_attach_made(tree, root_fd, path, err) : r;
 }
 
-static int mount_new(int root_fd, const char *top, const char *name, const char *type,
-                     const char *const options[][2], uint64_t attributes, struct err *err)
+static int attach_new(int mount_fd, int root_fd, const char *top, const char *name, struct err *err)
 {
     char path[PATH_ROOM];
-    AUTO_CLOSE int mount = native_new_filesystem(type, options, attributes, err);
+    AUTO_CLOSE int mount = mount_fd; /* taken over */
     int r;
 
     if (mount < 0)
@@ -131,9 +130,13 @@ int native_dev_make(const struct native_plan *plan, int root_fd, const char *pat
         r = native_make_symlink(root_fd, link, device_links[i].target, err);
     }
     if (r == 0)
-        r = mount_new(root_fd, path, "pts", "devpts", terminals,
-                      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
-    return r == 0 ? mount_new(root_fd, path, "shm", "tmpfs", memory, QUIET, err) : r;
+        r = attach_new(
+            native_new_filesystem("devpts", terminals, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err),
+            root_fd, path, "pts", err);
+    if (r < 0)
+        return r;
+    return attach_new(native_new_filesystem("tmpfs", memory, QUIET, err), root_fd, path, "shm",
+                      err);
 }
 
 /* ---- /proc --------------------------------------------------------------------------------- */
