@@ -6,7 +6,7 @@ load lib
 # A home and a project of the test's own, with nothing of the caller's configuration. Not in /tmp or
 # /var/tmp: a run has its own.
 setup() {
-    HOME=$(mktemp -d "$HOME/wattle-cli-XXXXXX")
+    HOME=$(mktemp -d "$(getent passwd "$EUID" | cut -d: -f6)/wattle-cli-XXXXXX")
     export HOME
     unset XDG_CONFIG_HOME XDG_STATE_HOME XDG_CACHE_HOME XDG_RUNTIME_DIR
     mkdir -p "$HOME/project"
