@@ -52,6 +52,12 @@ struct derive_request {
     bool pin_command;
 };
 
+/* Reads one settings file as a run would: whose it is, who may change it, what it says. Where it
+ * lies against a pen is for the run to judge. Errors: ENOENT and others derive.settings, EINVAL
+ * derive.location, settings.*. */
+int derive_settings_check(const struct derive_owner *owner, const char *path,
+                          struct err *err) MUST_CHECK;
+
 /* On ENOENT derive.command-missing (exit 127) and EACCES derive.command-not-executable (126) the
  * error says where was looked. Others: derive.pen-*, derive.path-*, derive.location, settings.*. */
 int derive_policy(const struct derive_owner *owner, const struct derive_request *request,

@@ -83,6 +83,16 @@ static int read_settings(const struct derivation *work, const char *path, const 
     return settings_parse(buf.bytes, buf.size, name, work->owner->home, source, ret_settings, err);
 }
 
+int derive_settings_check(const struct derive_owner *owner, const char *path, struct err *err)
+{
+    AUTO(settings_freep) struct settings *settings = NULL;
+    const struct derivation work = {.machine = &derive_this_machine, .owner = owner};
+    const bool admin = str_equal(path, derive_this_machine.admin_file);
+
+    return read_settings(&work, path, path, admin ? SETTINGS_ADMIN : SETTINGS_OWNER, &settings,
+                         err);
+}
+
 /* ---- all of them ------------------------------------------------------------------------- */
 
 static int add_settings(struct derivation *work, const char *path, const char *name,

@@ -345,3 +345,15 @@ PYTHON
     run -1 "$WATTLE" run -q -- cat "$HOME/notes/a"
     [[ $output != *wattle:* ]]
 }
+
+@test "policy check refuses a file that others may write, as a run does" {
+    mkdir -p "$HOME/.config/wattle"
+    echo '{}' >"$HOME/.config/wattle/config.json"
+    chmod 600 "$HOME/.config/wattle/config.json"
+    run -0 "$WATTLE" policy check
+    chmod 666 "$HOME/.config/wattle/config.json"
+    run -1 "$WATTLE" policy check
+    [[ $output == *"can be changed by other users"* && $output == *"chmod go-w"* ]]
+    run -125 "$WATTLE" run -- true
+    [[ $output == *"can be changed by other users"* ]]
+}

@@ -354,3 +354,16 @@ import socket; socket.socket(socket.AF_UNIX).bind(\"sock\")"'
     works -- true
     same "$(own_names)" "$own" "wattle's own folders after the next start"
 }
+
+@test "a file as stdin goes on where the job stopped reading" {
+    seq 1 200000 >numbers
+    local line lines=0
+    while read -r line && ((lines < 3)); do
+        works -- echo "$line"
+        lines=$((lines + 1))
+    done <numbers
+    same "$lines" 3 "commands that a loop over a file ran"
+    { "$WATTLE" run --pen "$PEN" -- bash -c 'read -r x; echo "inside $x"'; read -r line; } <numbers >seen
+    same "$line" 2 "the line after the one the job read"
+    holds seen 'inside 1'
+}
