@@ -35,7 +35,7 @@ static int status_of(const struct err *err)
 
 static const struct option_group *const groups[] = {
     &options_json,
-    &options_talk,
+    &options_doctor,
     &options_help,
     NULL,
 };

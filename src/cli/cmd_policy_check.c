@@ -74,6 +74,13 @@ static void check_usual(struct check *check)
         check->text.failed = -ENOMEM;
 }
 
+static void say_nothing(struct check *check)
+{
+    (void) buf_add_text(&check->text, "nothing to check: there is no config.json in '");
+    (void) str_add_inert(&check->text, check->owner->config_dir, strlen(check->owner->config_dir));
+    (void) buf_add_text(&check->text, "' or '/etc/wattle'\n");
+}
+
 static int run(const struct values *values, struct err *err)
 {
     AUTO(derive_owner_freep) struct derive_owner *owner = NULL;
@@ -88,8 +95,8 @@ static int run(const struct values *values, struct err *err)
         check_and_tell(&check, values->rest[i]);
     if (values->rest_count == 0)
         check_usual(&check);
-    if (check.count == 0)
-        report_line("nothing to check: no file in '%s'", owner->config_dir);
+    if (check.count == 0 && !check.json)
+        say_nothing(&check);
     rc = print_out(&check.text, err);
     buf_free(&check.text);
     if (rc < 0)

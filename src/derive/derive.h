@@ -22,6 +22,10 @@ struct derive_owner {
     char *state_dir;    /* $XDG_STATE_HOME/wattle */
     char *cache_dir;    /* $XDG_CACHE_HOME/wattle */
     char *runtime_dir;  /* $XDG_RUNTIME_DIR/wattle, or NULL */
+    /* Private to derive. Locations that a run with another HOME or without the XDG variables would
+     * use, physical; and names of homes and locations that run through symlinks. */
+    struct derive_list *defaults;
+    struct derive_list *typed;
 };
 
 /* Errors (L5): relative XDG values; a location physically inside `forbidden_tops` (the pen and the

@@ -47,6 +47,8 @@ static const struct refusal {
     {DERIVE_INSIDE, true, true, true, "derive.path-system", "leave it out"},
     {DERIVE_HOME, false, true, false, "derive.path-home", "name the folders in it that are meant"},
     {DERIVE_HOLDS_HOME, false, true, false, "derive.path-home", "name the folders that are meant"},
+    {DERIVE_SOCKETS, true, true, false, "derive.path-broad",
+     "name the files that are meant, and sockets with --unix"},
     {DERIVE_BROAD, false, true, false, "derive.path-broad",
      "name the folders in it that are meant"},
     {DERIVE_OWN, true, true, false, "derive.path-own", "no run may reach wattle's own files"},
@@ -143,8 +145,21 @@ static int find_missing(const struct derivation *work, const struct opened *open
                                           &where->seen, err);
 }
 
-static int find(const struct derivation *work, const struct opened *opened,
-                struct whereabouts *where, struct err *err)
+/* `physical` NULL: nothing was found there. */
+static int note_way(struct derivation *work, const struct opened *opened, const char *physical,
+                    struct err *err)
+{
+    AUTO_FREE char *full = derive_full(work, opened->typed);
+
+    if (full == NULL)
+        return err_memory(err);
+    if (physical != NULL && str_equal(full, physical))
+        return 0;
+    return derive_way_add(work, opened->label, full, err);
+}
+
+static int find(struct derivation *work, const struct opened *opened, struct whereabouts *where,
+                struct err *err)
 {
     struct err failure = {0};
     int r = 0;
@@ -162,7 +177,7 @@ static int find(const struct derivation *work, const struct opened *opened,
         where->physical = NULL;
         r = find_missing(work, opened, where, &failure);
     }
-    if (r == -ENOMEM)
+    if (r == -ENOMEM || note_way(work, opened, where->physical, &failure) == -ENOMEM)
         return err_memory(err);
     if (r < 0) {
         (void) err_set(err, -r == EINVAL ? ENOENT : -r, "derive.path-missing",

@@ -237,6 +237,23 @@ static int cover_secrets(struct derivation *work, struct err *err)
     return r;
 }
 
+/* A run with other variables would obey them. One that nobody can make needs no cover. */
+static int cover_defaults(const struct derivation *work, struct err *err)
+{
+    const struct derive_list *defaults = work->owner->defaults;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && defaults != NULL && i < defaults->count; i++) {
+        const char *path = defaults->items[i];
+        const enum policy_access access_inside = policy_resolve(work->policy, path, NULL);
+
+        if (access_inside == POLICY_WRITE ||
+            (access_inside == POLICY_READ && access(path, F_OK) == 0))
+            r = cover(work, path, POLICY_FROM_OWN, "wattle's own", err);
+    }
+    return r;
+}
+
 int derive_cover(struct derivation *work, struct err *err)
 {
     const struct derive_owner *owner = work->owner;
@@ -247,5 +264,5 @@ int derive_cover(struct derivation *work, struct err *err)
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(own); i++)
         if (own[i] != NULL)
             r = cover(work, own[i], POLICY_FROM_OWN, "wattle's own", err);
-    return r;
+    return r < 0 ? r : cover_defaults(work, err);
 }

@@ -3,7 +3,7 @@
 #include "doctor/doctor_priv.h"
 #include "fence/fence.h"
 
-#define NEWER_LINUX "use Linux 5.14 or newer; an outer sandbox may hide the calls as well"
+#define NEWER_LINUX "use Linux 5.12 or newer; an outer sandbox may hide the calls as well"
 
 const struct doctor_check doctor_checks[] = {
     {"temporary-folder", DOCTOR_MACHINE, DOCTOR_MUST, "a place to try things in",

@@ -30,7 +30,7 @@ static void run_close(struct run *run)
     cleanup_close(&run->pidfd);
     cleanup_close(&run->signal_fd);
     run_cgroup_remove(&run->cgroup);
-    run_files_remove(&run->files, run->request->policy);
+    run_files_remove(&run->files);
     fence_freep(&run->fence);
 }
 
@@ -170,12 +170,13 @@ int job_run(const struct job_request *request, struct job_result *ret_result, st
     struct run run = {
         .request = request,
         .result = ret_result,
-        .files = {.lock_fd = -1, .top_fd = -1},
+        .files = {.lock_fd = -1, .cache_fd = -1, .top_fd = -1},
         .cgroup = {.fd = -1},
         .stdio = {.job_fds = {-1, -1, -1},
                   .in = {.from = -1, .to = -1},
                   .out = {.from = -1, .to = -1},
                   .err = {.from = -1, .to = -1},
+                  .flags = {-1, -1, -1},
                   .peek_fd = -1},
         .terminal = {.watch_fd = -1, .master_fd = -1, .watch_pid = -1},
         .umask = umask(077), /* nothing of ours is for others */

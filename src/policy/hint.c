@@ -6,6 +6,7 @@
 #include "policy/hint_priv.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,17 +87,36 @@ static bool say_open_files(const struct shape *shape, const struct hint_line *li
                                    bound) == 0;
 }
 
-static bool say_file_size(const struct shape *shape, const struct hint_line *line, struct buf *hint)
+static bool add_file_size(const struct policy *policy, struct buf *hint)
 {
-    uint64_t bound = policy_get_limits(line->policy)->file_bytes;
+    uint64_t bound = policy_get_limits(policy)->file_bytes;
     char size[32];
 
-    (void) shape;
     str_from_bytes(bound, size, sizeof size);
     return bound > 0 && buf_printf(hint,
                                    "blocked: a file larger than %s; raise the bound with "
                                    "--file-size SIZE",
                                    size) == 0;
+}
+
+static bool say_file_size(const struct shape *shape, const struct hint_line *line, struct buf *hint)
+{
+    (void) shape;
+    return add_file_size(line->policy, hint);
+}
+
+/* The note was made while deriving, where the machine could be looked at. */
+static bool say_git(const struct shape *shape, const struct hint_line *line, struct buf *hint)
+{
+    (void) shape;
+    for (size_t i = 0; i < policy_notes(line->policy); i++) {
+        const char *note = policy_note_at(line->policy, i);
+
+        if (strstr(note, "git work tree") != NULL)
+            return buf_add_text(hint, "blocked: git: ") == 0 &&
+                   str_add_inert(hint, note, strlen(note)) == 0;
+    }
+    return false;
 }
 
 static bool say_memory(const struct shape *shape, const struct hint_line *line, struct buf *hint)
@@ -206,6 +226,9 @@ static const struct shape shapes[] = {
     {"could not read username", NULL, 0, say_text, no_terminal},
     {"could not read password", NULL, 0, say_text, no_terminal},
     {"no controlling terminal", NULL, 0, say_text, no_terminal},
+
+    /* what lies above the pen */
+    {"not a git repository", NULL, 0, say_git, NULL},
 
     /* network */
     {"could not resolve", NULL, 0, say_network, NULL},
@@ -352,4 +375,14 @@ int hint_find(const struct policy *policy, const char *home, const char *tail, s
         end = start > 0 ? start - 1 : 0;
     }
     return count;
+}
+
+int hint_find_end(const struct policy *policy, int exit_code, struct buf *lines)
+{
+    AUTO(buf_free) struct buf hint = {0};
+
+    buf_init(&hint, HINT_LIMIT_BYTES);
+    if (exit_code != 128 + SIGXFSZ || !add_file_size(policy, &hint))
+        return 0;
+    return add_once(&hint, lines, 0);
 }

@@ -231,11 +231,12 @@ names() {
 }
 
 # What runs left of their own: scratch and marks. Compared with what one clean run leaves.
+# Empty folders that wait for their removal have a name of their own each, and are left out.
 own_names() {
     local folders=()
     [[ ! -d $HOME/.cache/wattle ]] || folders+=("$HOME/.cache/wattle")
     [[ ! -d $HOME/.local/state/wattle ]] || folders+=("$HOME/.local/state/wattle")
-    [[ ${#folders[@]} == 0 ]] || names "${folders[@]}"
+    [[ ${#folders[@]} == 0 ]] || names "${folders[@]}" | grep -v '/scratch/aside-[0-9a-f]* d$' || true
 }
 
 # Pids of the descendants of a process.

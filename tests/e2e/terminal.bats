@@ -36,7 +36,8 @@ setup() {
     run ptydrive.py 'expect=up' 'send=\x03' 'expect=caught' wait cooked -- "${T[@]}" \
         bash -c 'trap "echo caught; exit 9" INT; echo up; while :; do sleep 0.05; done'
     said 'exit: 9'
-    run ptydrive.py 'expect=up' 'send=\x1c' wait cooked -- "${T[@]}" bash -c 'echo up; exec sleep 60'
+    # Not bash, which ignores SIGQUIT until it has executed the next program.
+    run ptydrive.py 'expect=up' 'send=\x1c' wait cooked -- "${T[@]}" sh -c 'echo up; exec sleep 60'
     said 'exit: 131'
 }
 
@@ -111,4 +112,10 @@ for i in range(500):
     said one
     said two
     said three
+}
+
+@test "in the background of a shell it takes no terminal, and runs to its end" {
+    run ptydrive.py 'expect=> ' "send=$WATTLE run --pen '$PEN' -- sh -c 'sleep 0.2; echo done >bgout' & wait; cat bgout; echo over-\$((6*7))\\r" \
+        'expect=done' 'expect=over-42' 'send=exit\r' wait -- env PS1='> ' bash --norc --noprofile -i
+    ended 0
 }

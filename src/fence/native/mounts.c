@@ -1,6 +1,7 @@
 #include "base/cleanup.h"
 #include "base/kernel.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "fence/native/native_priv.h"
 
 #include <errno.h>
@@ -128,16 +129,23 @@ static int step_pin(struct building *building, const struct native_step *step, s
     return r < 0 ? r : native_attach(tree, building->root_fd, step->path, err);
 }
 
+static const char *mode_of(const struct native_step *step)
+{
+    if (step->kind == NATIVE_ISLAND)
+        return step->closed ? "0111" : "0755";
+    return str_equal(step->path, POLICY_INSIDE_HOME) ? "0700" : "1777";
+}
+
 static int step_tmpfs(struct building *building, const struct native_step *step, struct err *err)
 {
-    const char *island_mode = step->closed ? "0111" : "0755";
-    char size[32];
+    char size[32], names[32];
     const char *const options[][2] = {
-        {"size", size}, {"mode", step->kind == NATIVE_ISLAND ? island_mode : "1777"}, {NULL, NULL}};
+        {"size", size}, {"nr_inodes", names}, {"mode", mode_of(step)}, {NULL, NULL}};
     AUTO_CLOSE int mount = -1;
     int r;
 
     (void) snprintf(size, sizeof size, "%llu", (unsigned long long) step->bytes);
+    (void) snprintf(names, sizeof names, "%llu", native_names_of(step->bytes));
     mount = native_new_filesystem("tmpfs", options, QUIET, err);
     if (mount < 0)
         return mount;

@@ -95,6 +95,9 @@ int native_make_folder(int root_fd, const char *path, mode_t mode, struct err *e
 int native_make_empty(int root_fd, const char *path, mode_t mode, struct err *err);
 int native_make_file(int root_fd, const char *path, const char *content, struct err *err);
 int native_make_symlink(int root_fd, const char *path, const char *target, struct err *err);
+/* How many names a tmpfs of that size may have: an empty file takes memory that `size` does not
+ * count (about 1 KiB), so it is bounded as well. */
+unsigned long long native_names_of(uint64_t bytes);
 int native_new_filesystem(const char *type, const char *const options[][2], uint64_t attributes,
                           struct err *err);
 /* On a target that may lie in a tree the job can change: reached without following symlinks. */

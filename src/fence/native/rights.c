@@ -79,6 +79,7 @@ void native_oom_prefer(void)
 
 /* Half of what Linux gives a user by default: a job cannot use up the owner's. */
 #define INOTIFY_INSTANCES "64"
+#define INOTIFY_WATCHES "65536" /* kernels since 5.11 give a user up to a million, by memory */
 
 /* The counters of our user namespace: no further user namespaces, and with them none of the other
  * kinds, which need a capability that only a new user namespace could give back. Through the host's
@@ -88,6 +89,7 @@ void native_namespaces_forbid(unsigned *ret_weak)
     if (fd_put(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "0") < 0)
         *ret_weak |= FENCE_WEAK_NAMESPACE_LIMITS;
     (void) fd_put(AT_FDCWD, "/proc/sys/user/max_inotify_instances", INOTIFY_INSTANCES);
+    (void) fd_put(AT_FDCWD, "/proc/sys/user/max_inotify_watches", INOTIFY_WATCHES);
 }
 
 /* Lowers soft and hard limit; what the caller's own hard limit forbids stays as it is. */

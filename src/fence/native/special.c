@@ -116,11 +116,13 @@ int native_dev_make(const struct native_plan *plan, int root_fd, const char *pat
                                                {"mode", "0620"},
                                                {"max", "256"},
                                                {NULL, NULL}};
-    char size[32];
-    const char *const memory[][2] = {{"size", size}, {"mode", "1777"}, {NULL, NULL}};
+    char size[32], names[32];
+    const char *const memory[][2] = {
+        {"size", size}, {"nr_inodes", names}, {"mode", "1777"}, {NULL, NULL}};
     int r = native_make_folder(root_fd, path, 0755, err);
 
     (void) snprintf(size, sizeof size, "%llu", (unsigned long long) plan->shm_bytes);
+    (void) snprintf(names, sizeof names, "%llu", native_names_of(plan->shm_bytes));
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(devices); i++)
         r = bind_device(root_fd, path, i, err);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(device_links); i++) {
