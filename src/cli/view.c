@@ -92,7 +92,8 @@ static int add_scratch(struct policy *policy, const struct derive_owner *owner, 
     return add_folder(policy, inside, source, "the run's own, on disk, gone with the run", err);
 }
 
-/* The folder has the pen's identity for a name, and something more that only the job layer knows. */
+/* The folder has the pen's identity for a name, and something more that only the job layer knows.
+ */
 static int add_pen_cache(struct policy *policy, const struct derive_owner *owner, struct err *err)
 {
     const struct policy_rule *pen = NULL;

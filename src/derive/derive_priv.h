@@ -72,7 +72,7 @@ struct derivation {
     size_t settings_count;
     struct derive_list settings_names;
     struct derive_list settings_files; /* their physical paths */
-    struct settings *admin; /* or NULL */
+    struct settings *admin;            /* or NULL */
 };
 
 /* derive_owner_find and derive_policy on another machine than this one. */

@@ -1,10 +1,14 @@
 /* May a file or folder say what wattle does? It must be the caller's, unchangeable by others, and
  * outside of the pen and the work tree (L5). */
+#include "base/buf.h"
+#include "base/fd.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "derive/derive_priv.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char derive_location_hint[] = "nothing in a repository may say what wattle does; keep it "
@@ -74,26 +78,49 @@ static bool to_parent(char *path)
     return true;
 }
 
-/* In a user namespace, "/" may belong to a root who has no number there. */
 #define OVERFLOW_UID 65534u
+#define UID_MAP_LIMIT_BYTES 16384 /* 340 lines at most, user_namespaces(7) */
 
-static bool is_trusted(const struct derive_owner *owner, const char *folder,
-                       const struct stat *seen)
+/* Inside a user namespace, all who have no number there show as the overflow uid, first of all the
+ * machine's root: whoever made the namespace could not tell them apart either. Where 65534 has a
+ * number of its own it is an ordinary, foreign user. user_namespaces(7), "Unmapped user and group
+ * IDs". */
+static bool is_without_number(uid_t uid)
 {
-    return seen->st_uid == owner->uid || seen->st_uid == 0 ||
-           (seen->st_uid == OVERFLOW_UID && str_equal(folder, "/"));
+    AUTO(buf_free) struct buf map = {0};
+    char *at;
+
+    buf_init(&map, UID_MAP_LIMIT_BYTES);
+    if (uid != OVERFLOW_UID || fd_read_file(AT_FDCWD, "/proc/self/uid_map", &map) < 0)
+        return false;
+    at = map.bytes;
+    while (at != NULL && *at != '\0') { /* lines of: first inside, first outside, count */
+        const unsigned long first = strtoul(at, &at, 10);
+
+        (void) strtoul(at, &at, 10);
+        if (uid >= first && uid - first < strtoul(at, &at, 10))
+            return false;
+        at = strchr(at, '\n');
+        at = at == NULL ? NULL : at + 1;
+    }
+    return true;
+}
+
+static bool is_trusted(const struct derive_owner *owner, uid_t uid)
+{
+    return uid == owner->uid || uid == 0 || is_without_number(uid);
 }
 
 /* Who may write a folder, or owns it, can put another one in the place of what lies in it. */
 static int judge_above(const struct derive_owner *owner, const char *folder,
                        const struct stat *seen, const char *path, struct err *err)
 {
-    if (!is_trusted(owner, folder, seen)) {
+    if (!is_trusted(owner, seen->st_uid)) {
         (void) err_set(err, EINVAL, "derive.location",
                        "'%s' can be replaced by others: '%s' belongs to uid %lu", path, folder,
                        (unsigned long) seen->st_uid);
-        return err_hint(err, "chown '%s', or keep it in folders of %s or root", folder,
-                        owner->login);
+        return err_hint(err, "keep it in folders of %s%s", owner->login,
+                        owner->uid == 0 ? "" : " or root");
     }
     if ((seen->st_mode & S_ISVTX) != 0 || !others_may_write(owner, seen))
         return 0;

@@ -36,11 +36,11 @@ static bool is_steered_elsewhere(const struct derivation *work, const char *link
     return !is_in_project(work, link) && is_writable(work, link);
 }
 
-typedef bool is_steered(const struct derivation *work, const char *link);
+typedef bool link_test(const struct derivation *work, const char *link);
 
 struct look {
     const struct derivation *work;
-    is_steered *is_steered;
+    link_test *is_steered;
     char *link;
 };
 
@@ -57,7 +57,7 @@ static int look_at(void *context, const char *link, const char *target)
 
 /* The first such symlink on the way to `path`; NULL in *ret_link: there is none. A way that ends
  * early, at what is missing or closed to the caller, was looked at as far as it goes. */
-static int find_link(const struct derivation *work, const char *path, is_steered *is_steered,
+static int find_link(const struct derivation *work, const char *path, link_test *is_steered,
                      char **ret_link, struct err *err)
 {
     struct look look = {.work = work, .is_steered = is_steered};
@@ -80,7 +80,7 @@ int derive_way_add(struct derivation *work, const char *label, const char *path,
 }
 
 static int check_way(const struct derivation *work, const char *label, const char *path,
-                     is_steered *is_steered, struct err *err)
+                     link_test *is_steered, struct err *err)
 {
     AUTO_FREE char *link = NULL;
     AUTO_FREE char *physical = NULL;
@@ -99,7 +99,7 @@ static int check_way(const struct derivation *work, const char *label, const cha
 
 /* A flag that may be relative to the caller's folder, whose name matters no more: it is open. */
 static int check_flag(const struct derivation *work, const char *label, const char *typed,
-                      is_steered *is_steered, struct err *err)
+                      link_test *is_steered, struct err *err)
 {
     AUTO_FREE char *full = derive_full(work, typed);
 

@@ -132,22 +132,25 @@ static bool say_memory(const struct shape *shape, const struct hint_line *line, 
                                    size) == 0;
 }
 
-/* A full disk looks the same, so the line must speak of /tmp or of no place at all. */
+/* A full disk looks the same, so the line must speak of what is in memory or of no place at all. */
 static bool say_space(const struct shape *shape, const struct hint_line *line, struct buf *hint)
 {
     uint64_t bound = policy_get_limits(line->policy)->tmp_bytes;
+    bool names_home = strstr(line->lower, POLICY_INSIDE_HOME "/") != NULL;
     bool names_tmp =
         strstr(line->lower, "/tmp/") != NULL && strstr(line->lower, POLICY_INSIDE_TMP) == NULL;
+    bool is_told = names_home || names_tmp;
     char size[32];
 
     (void) shape;
-    if (bound == 0 || (!names_tmp && strchr(line->lower, '/') != NULL))
+    if (bound == 0 || (!is_told && strchr(line->lower, '/') != NULL))
         return false;
     str_from_bytes(bound, size, sizeof size);
     return buf_printf(hint,
-                      "blocked: %s than %s in /tmp; use $TMPDIR, which is on disk, or raise the "
+                      "blocked: %s than %s in %s; use $TMPDIR, which is on disk, or raise the "
                       "bound with --tmp-size SIZE",
-                      names_tmp ? "more" : "perhaps more", size) == 0;
+                      is_told ? "more" : "perhaps more", size,
+                      names_home ? "the run's home" : "/tmp") == 0;
 }
 
 static const char no_namespaces[] = "blocked: namespaces: a run makes none of its own; switch the "

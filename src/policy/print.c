@@ -77,10 +77,26 @@ static bool env_is_of_wattle(const char *name, const char *value)
 static bool env_is_harmless(const char *name, const char *value)
 {
     static const char *const names[] = {
-        "CI",    "COLORTERM", "COLUMNS",  "EDITOR",           "GIT_CONFIG_COUNT",
-        "HOME",  "LANG",      "LANGUAGE", "LINES",            "LOGNAME",
-        "PAGER", "PATH",      "PWD",      "SHELL",            "SHLVL",
-        "TERM",  "TMPDIR",    "TZ",       "USER",             "NO_COLOR",
+        "CI",
+        "COLORTERM",
+        "COLUMNS",
+        "EDITOR",
+        "GIT_CONFIG_COUNT",
+        "HOME",
+        "LANG",
+        "LANGUAGE",
+        "LINES",
+        "LOGNAME",
+        "PAGER",
+        "PATH",
+        "PWD",
+        "SHELL",
+        "SHLVL",
+        "TERM",
+        "TMPDIR",
+        "TZ",
+        "USER",
+        "NO_COLOR",
         "SOURCE_DATE_EPOCH",
     };
 
@@ -228,7 +244,7 @@ static void text_limits(const struct policy_limits *limits, struct buf *buf)
     (void) buf_printf(buf, "  %-12s%" PRIu64 "\n", "processes", limits->processes);
     (void) buf_printf(buf, "  %-12s%" PRIu64 " in one process\n", "open files", limits->open_files);
     text_bytes(buf, "file size", limits->file_bytes);
-    text_bytes(buf, "/tmp", limits->tmp_bytes);
+    text_bytes(buf, "/tmp, home", limits->tmp_bytes);
     text_bytes(buf, "/dev/shm", limits->shm_bytes);
 }
 

@@ -20,7 +20,7 @@ struct policy_answer {
     enum policy_access access;
     const struct policy_rule *rule;   /* borrowed; NULL when none decides */
     const struct policy_place *place; /* set when a path inside is the job's own (/tmp, /dev ...) */
-    const char *why; /* borrowed; NULL: the reason of the rule or place */
+    const char *why;                  /* borrowed; NULL: the reason of the rule or place */
 };
 void policy_explain(const struct policy *policy, const char *path, struct policy_answer *ret);
 

@@ -338,6 +338,57 @@ own_folders_with_secrets() {
     absent "$HOME/.config/wattle/config.json" "$HOME/.config.x"
 }
 
+@test "a job cannot make the configuration that a run with other variables would obey" {
+    local default=$HOME/.config/wattle other=$HOME/.cfg2
+    mkdir -p "$HOME/.config"
+    XDG_CONFIG_HOME=$other inside --rw "$HOME/.config" -- bash -c \
+        'mkdir -p "$1/wattle" && echo "{}" >"$1/wattle/config.json"; mv "$1/wattle" "$1/w"; touch "$1/reached"' \
+        job "$HOME/.config"
+    present "$HOME/.config/reached"
+    absent "$default/config.json" "$HOME/.config/w"
+    XDG_CONFIG_HOME=$other works --rw "$HOME/.config" -- true
+    mkdir -p "$default"
+    echo '{"filesystem": {"allowRead": ["~/outside"]}}' >"$default/config.json" # what it would have been for
+    works -- cat "$OUT/secret"
+    printed topsecret
+}
+
+@test "a symlink that a job leaves in the pen does not choose what the next run opens" {
+    works -- ln -s "$OUT" gitlink
+    control cat gitlink/secret
+    inside --ro gitlink -- cat gitlink/secret
+    ended 125
+    said_not topsecret
+    inside --rw gitlink -- bash -c 'echo PWNED >gitlink/canary'
+    ended 125
+    holds "$OUT/canary" clean
+    works --ro "$OUT" -- cat gitlink/secret
+    printed topsecret
+}
+
+@test "a job cannot replace the symlink through which the configuration is found" {
+    mkdir -p "$HOME/dotfiles/wattle" "$HOME/.config"
+    ln -s ../dotfiles/wattle "$HOME/.config/wattle"
+    inside --rw "$HOME/.config" -- bash -c 'rm "$1/wattle"; mkdir "$1/wattle"; echo "{}" >"$1/wattle/config.json"' \
+        job "$HOME/.config"
+    ended 125
+    absent "$HOME/dotfiles/wattle/config.json"
+    [[ -L $HOME/.config/wattle ]] || fail "the symlink is gone"
+    works --rw "$HOME/dotfiles" -- bash -c 'echo "{}" >"$1/wattle/config.json"; touch "$1/made"' job "$HOME/dotfiles"
+    present "$HOME/dotfiles/made"
+    absent "$HOME/dotfiles/wattle/config.json"
+}
+
+@test "a job cannot rewrite the rules that were given by -p" {
+    mkdir "$HOME/rules"
+    echo '{}' >"$HOME/rules/r.json"
+    inside -p "$HOME/rules/r.json" --rw "$HOME/rules" -- bash -c 'echo PWNED >"$1"' job "$HOME/rules/r.json"
+    ended 125
+    holds "$HOME/rules/r.json" '{}'
+    works -p "$HOME/rules/r.json" --ro "$HOME/rules" -- cat "$HOME/rules/r.json"
+    printed '{}'
+}
+
 @test "own folders named outright are refused" {
     own_folders_with_secrets
     local path
