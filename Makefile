@@ -23,7 +23,7 @@ demo: ## install what is missing, build, run real work inside the fence and try 
 	@tools/demo.sh $(WATTLE)
 
 lint: ## format, clang-tidy, cppcheck, layers, headers, shell, words
-	@tools/deps.sh --install test
+	@tools/deps.sh --install lint
 	@tools/test.sh lint
 
 bench: ## install what is compared with, measure, print the figures
@@ -31,12 +31,12 @@ bench: ## install what is compared with, measure, print the figures
 	@$(MAKE) --no-print-directory build
 	@WATTLE=$(WATTLE) bench/run.sh
 
-install: build ## install below PREFIX (default /usr/local); DESTDIR for packagers
-	@meson configure $(BUILD) --prefix=$(PREFIX)
-	@DESTDIR=$(DESTDIR) meson install -C $(BUILD)
+install: ## install what is built below PREFIX (default /usr/local); DESTDIR for packagers
+	@test -x $(WATTLE) || $(MAKE) --no-print-directory build
+	@tools/install.py install "$(BUILD)" "$(PREFIX)" "$(DESTDIR)"
 
-uninstall: ## remove what `make install` put there
-	@ninja -C $(BUILD) uninstall
+uninstall: ## remove what `make install` put below PREFIX and DESTDIR
+	@tools/install.py uninstall "$(BUILD)" "$(PREFIX)" "$(DESTDIR)"
 
 clean: ## remove every build folder
 	rm -rf build build-clang build-san

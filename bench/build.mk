@@ -4,4 +4,4 @@ objects := $(patsubst %.c,%.o,$(filter-out %/json.c %/print.c %/seccomp.c %_main
 all: $(objects)
 
 %.o: %.c
-	gcc -std=gnu17 -D_GNU_SOURCE -DWATTLE_VERSION='"bench"' -Isrc -O2 -c -o $@ $<
+	gcc -std=gnu17 -D_GNU_SOURCE -include src/base/banned.h -DWATTLE_VERSION='"bench"' -Isrc -O2 -c -o $@ $<

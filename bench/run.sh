@@ -4,7 +4,8 @@
 #   bench/run.sh [ROUNDS]       ROUNDS: of the start (200); WATTLE names the program
 #
 # What is compared, each as a whole process from fork to its end, in turning order:
-#   start    /bin/true: wattle run, bwrap with the same mounts and filter, `bwrap --ro-bind / /`,
+#   start    /bin/true: wattle run; bwrap with the same mounts and filter; `bwrap --ro-bind / /`,
+#            with new namespaces (what people write) and bare (a mount namespace and nothing else);
 #            fork+exec
 #   at once  64 of them
 #   memory   PSS of our own processes while a job sleeps
@@ -41,8 +42,10 @@ if command -v bwrap >/dev/null; then
     mapfile -t line < <("$here/bwrap_line.py" "$WATTLE" "$pen" "$world/bwrap" "$baked")
     same=("bwrap, same mounts and filter" "${line[@]}")
     [[ ${line[0]} == @* ]] || printf 'the filter was not found: bwrap runs without one\n'
-    peers=(::: "${same[@]}" ::: "bwrap --ro-bind / /" bwrap --ro-bind / / /bin/true)
-    goals+=(-g 'bwrap, same mounts and filter=0.50' -g 'bwrap --ro-bind / /=0.60')
+    common=(bwrap --unshare-all --die-with-parent --ro-bind / / --bind "$pen" "$pen" --tmpfs /tmp --proc /proc --dev /dev)
+    peers=(::: "${same[@]}" ::: "bwrap --ro-bind / /, namespaces" "${common[@]}" /bin/true
+        ::: "bwrap --ro-bind / /, bare" bwrap --ro-bind / / /bin/true)
+    goals+=(-g 'bwrap, same mounts and filter=0.50' -g 'bwrap --ro-bind / /, namespaces=0.60' -g 'bwrap --ro-bind / /, bare=0.60')
     crowd=(-g 'bwrap, same mounts and filter=1.0' -- "${wattle[@]}" ::: "${same[@]}" ::: "${plain[@]}")
 else
     printf 'no bwrap here: apt-get install bubblewrap\n'
@@ -53,10 +56,11 @@ printf 'wattle %s, kernel %s, %s processors, as uid %s\n' "$("$WATTLE" version |
 command -v bwrap >/dev/null && bwrap --version
 
 title "start of /bin/true, $rounds rounds"
-"$bench" -n "$rounds" "${goals[@]}" -- "${wattle[@]}" "${peers[@]}" ::: "${plain[@]}"
+failed=0
+"$bench" -n "$rounds" "${goals[@]}" -- "${wattle[@]}" "${peers[@]}" ::: "${plain[@]}" || failed=1
 
 title "64 at once, $((rounds / 10 + 5)) rounds"
-"$bench" -n $((rounds / 10 + 5)) -j 64 "${crowd[@]}"
+"$bench" -n $((rounds / 10 + 5)) -j 64 "${crowd[@]}" || failed=1
 
 title "memory of our own processes while a job sleeps"
 # The job says that it runs by opening the fifo.
@@ -81,4 +85,5 @@ title "a build: wattle's own sources by gcc -O2, make -j2"
 cp -r "$source/src" "$pen/src"
 cp "$here/build.mk" "$pen/Makefile"
 build=(make -s -j2 -B)
-"$bench" -n $((rounds / 40 + 3)) -g 'outside=1.05' -- inside "$WATTLE" run --pen "$pen" -- "${build[@]}" ::: outside "${build[@]}"
+"$bench" -n $((rounds / 40 + 3)) -g 'outside=1.05' -- inside "$WATTLE" run --pen "$pen" -- "${build[@]}" ::: outside "${build[@]}" || failed=1
+exit "$failed"

@@ -15,7 +15,7 @@ SKIPPED_FOLDERS = {".git", "__pycache__"}
 # First folders that a path in this tree may name: those of a Linux system, of runs, of examples.
 TOPS = set(
     """bin boot dev etc home lib lib32 lib64 libx32 media mnt nix opt proc root run sbin srv sys
-    tmp usr var wattle private go gnu""".split()
+    tmp usr var wattle private go gnu base""".split()
 )
 # Hosts that a document or a comment may point to.
 HOSTS = re.compile(

@@ -59,7 +59,7 @@ trap 'exit 130' INT TERM HUP
 mkdir -p "$pen" "$home/.ssh"
 printf '%s\n' "$token" >"$top/token"
 printf 'secret %s\n' "$token" >"$home/.ssh/id_demo"
-tar -C "$source" -c --exclude=./.git --exclude='./build*' . | tar -C "$pen" -x
+tar -C "$source" -c --exclude=./.git --exclude='./build*' . | tar -C "$pen" -x --no-same-owner
 
 unset "${!XDG_@}" "${!GIT_@}" MAKEFLAGS MAKELEVEL MFLAGS
 export HOME=$home

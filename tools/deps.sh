@@ -1,7 +1,7 @@
 #!/bin/bash
 # Which Debian or Ubuntu packages wattle needs, and installing them.
 #
-#   tools/deps.sh [--install] [GROUP...]      groups: build test bench (default: build)
+#   tools/deps.sh [--install] [GROUP...]      groups: build lint test bench (default: build)
 #
 # Without --install: names what is missing and exits 1. With it: installs as root, or by sudo when
 # sudo works without asking; otherwise names what is missing and exits 1. When nothing is missing it
@@ -11,10 +11,10 @@ set -euo pipefail
 # "a|b": either will do; the first is installed.
 readonly build_packages="make gcc libc6-dev meson ninja-build pkgconf|pkg-config python3
     libjansson-dev libseccomp-dev libcmocka-dev scdoc"
-# The checkers, and what the tests of real work do real work with.
-readonly test_packages="clang clang-format clang-tidy cppcheck shellcheck bats
-    bsdutils cargo cmake default-jdk-headless fish gdb git nodejs npm perl procps python3-jsonschema
-    python3-venv rustc strace util-linux zsh"
+readonly lint_packages="clang clang-format clang-tidy cppcheck shellcheck"
+# What the tests are run by, and what those of real work do real work with.
+readonly test_packages="bats bsdutils cargo cmake default-jdk-headless fish gdb git nodejs npm perl
+    procps python3-jsonschema python3-venv rustc strace util-linux zsh"
 readonly debian_test_packages="chromium" # Ubuntu has it as a snap only
 readonly bench_packages="bubblewrap"
 
@@ -49,13 +49,14 @@ missing_of() {
 packages_of_group() {
     case $1 in
     build) printf '%s' "$build_packages" ;;
+    lint) printf '%s %s' "$build_packages" "$lint_packages" ;;
     test)
-        printf '%s %s' "$build_packages" "$test_packages"
+        printf '%s %s %s' "$build_packages" "$lint_packages" "$test_packages"
         ! grep -qsx 'ID=debian' /etc/os-release || printf ' %s' "$debian_test_packages"
         ;;
     bench) printf '%s %s' "$build_packages" "$bench_packages" ;;
     *)
-        printf "deps: unknown group '%s' (known: build test bench)\n" "$1" >&2
+        printf "deps: unknown group '%s' (known: build lint test bench)\n" "$1" >&2
         exit 2
         ;;
     esac

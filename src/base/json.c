@@ -55,9 +55,13 @@ int json_parse(const char *text, size_t size, const char *object, json_t **ret_j
     json = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (json == NULL && json_error_code(&error) == json_error_out_of_memory)
         return err_memory(err);
-    if (json == NULL)
-        return err_set(err, EINVAL, "json.syntax", "'%s' line %d: %s", object, error.line,
+    if (json == NULL) {
+        (void) err_set(err, EINVAL, "json.syntax", "'%s' line %d: %s", object, error.line,
                        error.text);
+        if (json_error_code(&error) != json_error_invalid_syntax)
+            return -EINVAL;
+        return err_hint(err, "JSON has no comments and no trailing commas");
+    }
     *ret_json = json;
     return 0;
 }

@@ -32,6 +32,15 @@ bool cmd_has_verbs(const char *name)
     return false;
 }
 
+static bool is_command(const char *word)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(cmds); i++) {
+        if (str_equal(cmds[i]->name, word))
+            return true;
+    }
+    return false;
+}
+
 /* Names of all commands, or the verbs of one; a name with several verbs may come twice. */
 static void list_names(const char *of, const char *names[ARRAY_SIZE(cmds) + 1])
 {
@@ -44,6 +53,14 @@ static void list_names(const char *of, const char *names[ARRAY_SIZE(cmds) + 1])
             names[count++] = cmds[i]->verb;
     }
     names[count] = NULL;
+}
+
+/* `wattle -v run` */
+static const struct cmd *misplaced(const char *option, const char *command, struct err *err)
+{
+    (void) err_set(err, EINVAL, "cli.command", "unknown command '%s'", option);
+    (void) err_hint(err, "options follow the command, as in 'wattle %s %s'", command, option);
+    return NULL;
 }
 
 static const struct cmd *not_found(const char *group, const char *word, struct err *err)
@@ -72,6 +89,8 @@ const struct cmd *cmd_find(const char *const *words, size_t *ret_words, struct e
 {
     const char *group = NULL;
 
+    if (words[0] != NULL && words[0][0] == '-' && words[1] != NULL && is_command(words[1]))
+        return misplaced(words[0], words[1], err);
     for (size_t i = 0; i < ARRAY_SIZE(cmds) && words[0] != NULL; i++) {
         if (!str_equal(cmds[i]->name, words[0]))
             continue;

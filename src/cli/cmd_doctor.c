@@ -17,7 +17,7 @@ static int run(const struct values *values, struct err *err)
     int status;
 
     if (values->rest_count > 1 && str_equal(values->rest[0], "attempt"))
-        return doctor_attempt(values->rest + 1); /* the doctor's own, inside a run: not in the help */
+        return doctor_attempt(values->rest + 1); /* the doctor's own, inside: not in the help */
     if (values->rest_count > 0)
         return err_set(err, EINVAL, "cli.arguments", "'doctor' takes no arguments, not '%s'",
                        values->rest[0]);
@@ -35,7 +35,7 @@ static int status_of(const struct err *err)
 
 static const struct option_group *const groups[] = {
     &options_json,
-    &options_talk,
+    &options_doctor,
     &options_help,
     NULL,
 };

@@ -3,12 +3,15 @@
 #include "cli/option_rows.h"
 #include "cli/report.h"
 
+#include <errno.h>
+
 enum { HELP_LIMIT_BYTES = 64 << 10 };
 
 static int run(const struct values *values, struct err *err)
 {
     AUTO(buf_free) struct buf text = {0};
     const struct cmd *cmd;
+    char title[64];
     size_t used;
 
     buf_init(&text, HELP_LIMIT_BYTES);
@@ -23,6 +26,9 @@ static int run(const struct values *values, struct err *err)
     cmd = cmd_find(values->rest, &used, err);
     if (cmd == NULL)
         return -err->code;
+    if (values->rest_count > used)
+        return err_set(err, EINVAL, "cli.arguments", "'help' knows no '%s' of '%s'",
+                       values->rest[used], cmd_title(cmd, title, sizeof title));
     help_command(cmd, &text);
     return print_out(&text, err);
 }

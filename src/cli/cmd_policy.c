@@ -9,6 +9,7 @@
 #include "cli/report.h"
 #include "cli/request.h"
 #include "cli/view.h"
+#include "policy/credentials.h"
 #include "policy/print.h"
 
 #include <assert.h>
@@ -33,7 +34,7 @@ static int show(const struct values *values, struct err *err)
         rc = preflight_hide(values, owner, policy, err);
     if (rc < 0)
         return rc;
-    return view_print(policy, values->mechanism, values->json, err);
+    return view_print(policy, owner, values->mechanism, values->json, err);
 }
 
 static const struct option_group *const show_groups[] = {
@@ -102,9 +103,20 @@ static int ask_link(void *context, const char *link, const char *target)
     return 1;
 }
 
+/* A path in a place for credentials is hidden for want of a rule, as others are; that a wider rule
+ * would not open it is what its owner has to know. */
+static void note_credential(const char *home, const char *path, struct policy_answer *answer)
+{
+    const bool unasked = answer->rule == NULL || answer->rule->origin == POLICY_FROM_CREDENTIALS;
+
+    if (answer->access == POLICY_HIDE && unasked && answer->place == NULL &&
+        credential_place_of(path, home) != NULL)
+        answer->why = "a place for credentials, which only a rule with its exact name opens";
+}
+
 /* A path of the host may run through symlinks. Inside it works when every one of them is shown, and
  * then it means what it leads to. */
-static int answer_path(const struct policy *policy, const char *path,
+static int answer_path(const struct policy *policy, const char *home, const char *path,
                        struct policy_answer *ret_answer, struct err *err)
 {
     struct links links = {.policy = policy, .answer = ret_answer};
@@ -119,9 +131,12 @@ static int answer_path(const struct policy *policy, const char *path,
     if (rc > 0)
         return 0;
     rc = physical_as_far(path, &physical, err);
-    if (rc == 0)
-        policy_explain(policy, physical, ret_answer);
-    return rc;
+    if (rc < 0)
+        return rc;
+    policy_explain(policy, physical, ret_answer);
+    note_credential(home, path, ret_answer);
+    note_credential(home, physical, ret_answer);
+    return 0;
 }
 
 static int add_answer(const struct policy_answer *answer, const char *path, bool json,
@@ -169,7 +184,7 @@ static int answer_all(const struct values *values, const struct derive_owner *ow
         int rc = normalize(values->rest[i], owner, &path, err);
 
         if (rc == 0)
-            rc = answer_path(policy, path, &answer, err);
+            rc = answer_path(policy, owner->home, path, &answer, err);
         if (rc == 0)
             rc = add_answer(&answer, path, values->json, text, err);
         if (rc < 0)

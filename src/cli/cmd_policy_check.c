@@ -1,6 +1,5 @@
 /* `wattle policy check`: whether the owner's files would be taken. */
 #include "base/cleanup.h"
-#include "base/fd.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -9,16 +8,11 @@
 #include "cli/record.h"
 #include "cli/report.h"
 #include "cli/request.h"
-#include "policy/settings.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
-enum {
-    FILE_LIMIT_BYTES = 1 << 20,
-    ANSWERS_LIMIT_BYTES = 4 << 20,
-};
+enum { ANSWERS_LIMIT_BYTES = 4 << 20 };
 
 static const char admin_file[] = "/etc/wattle/config.json";
 
@@ -30,21 +24,6 @@ struct check {
     size_t count;
     struct buf text;
 };
-
-static int check_file(const struct check *check, const char *path, struct err *err)
-{
-    AUTO(settings_freep) struct settings *settings = NULL;
-    AUTO(buf_free) struct buf content = {0};
-    const bool admin = str_equal(path, admin_file);
-    int rc;
-
-    buf_init(&content, FILE_LIMIT_BYTES);
-    rc = fd_read_file(AT_FDCWD, path, &content);
-    if (rc < 0)
-        return err_set(err, -rc, "settings.read", "cannot read '%s'", path);
-    return settings_parse(content.bytes, content.size, path, check->owner->home,
-                          admin ? SETTINGS_ADMIN : SETTINGS_OWNER, &settings, err);
-}
 
 static int add_json(struct check *check, const char *path, const struct err *found)
 {
@@ -62,7 +41,8 @@ static void check_and_tell(struct check *check, const char *path)
 {
     struct err found = {0};
 
-    if (check_file(check, path, &found) < 0 && found.code == ENOENT && check->optional)
+    if (derive_settings_check(check->owner, path, &found) < 0 && found.code == ENOENT &&
+        check->optional)
         return;
     check->count++;
     if (found.code != 0)
@@ -94,6 +74,13 @@ static void check_usual(struct check *check)
         check->text.failed = -ENOMEM;
 }
 
+static void say_nothing(struct check *check)
+{
+    (void) buf_add_text(&check->text, "nothing to check: there is no config.json in '");
+    (void) str_add_inert(&check->text, check->owner->config_dir, strlen(check->owner->config_dir));
+    (void) buf_add_text(&check->text, "' or '/etc/wattle'\n");
+}
+
 static int run(const struct values *values, struct err *err)
 {
     AUTO(derive_owner_freep) struct derive_owner *owner = NULL;
@@ -108,8 +95,8 @@ static int run(const struct values *values, struct err *err)
         check_and_tell(&check, values->rest[i]);
     if (values->rest_count == 0)
         check_usual(&check);
-    if (check.count == 0)
-        report_line("nothing to check: no file in '%s'", owner->config_dir);
+    if (check.count == 0 && !check.json)
+        say_nothing(&check);
     rc = print_out(&check.text, err);
     buf_free(&check.text);
     if (rc < 0)

@@ -19,6 +19,7 @@
 #include "cli/view.h"
 #include "job/outlook.h"
 #include "policy/hint.h"
+#include "policy/print.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -187,6 +188,16 @@ static void say_denied(const struct run *run, const struct job_result *result)
                 run->denied);
 }
 
+static void say_timeout(const struct run *run)
+{
+    const uint64_t time_ms = policy_get_limits(run->policy)->deadline_ms;
+    const bool asked = run->values->timeout_ms == time_ms; /* else a configuration's */
+    char text[32];
+
+    policy_print_time(time_ms, text, sizeof text);
+    report_line("ended: its time of %s was over%s", text, asked ? " (--timeout)" : "");
+}
+
 static void say_hints(const struct run *run, const struct job_result *result)
 {
     AUTO(buf_free) struct buf lines = {0};
@@ -196,11 +207,11 @@ static void say_hints(const struct run *run, const struct job_result *result)
     if (result->exit_code == 0 || run->values->quiet)
         return;
     if (result->timed_out)
-        report_line("ended: its time of %llu ms was over (--timeout)",
-                    (unsigned long long) policy_get_limits(run->policy)->deadline_ms);
+        say_timeout(run);
     buf_init(&lines, LINE_LIMIT_BYTES);
-    if (hint_find(run->policy, run->owner->home, result->tail, result->tail_size, &lines) == 0)
-        return;
+    if (hint_find(run->policy, run->owner->home, result->tail, result->tail_size, &lines) <
+        HINT_MAX)
+        (void) hint_find_end(run->policy, result->exit_code, &lines);
     for (line = lines.bytes; *line != '\0'; line = next) {
         const size_t length = strcspn(line, "\n");
 
@@ -288,7 +299,7 @@ static int derive_and_execute(struct run *run, struct err *err)
     run->record.policy = run->policy;
     run->record.argv = values->rest;
     if (values->dry_run)
-        return view_print(run->policy, values->mechanism, values->json, err);
+        return view_print(run->policy, run->owner, values->mechanism, values->json, err);
     return execute(run, err);
 }
 

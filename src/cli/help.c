@@ -71,7 +71,7 @@ void help_all(struct buf *text)
                               "Runs commands in a fence the operating system enforces.\n\n");
     print_summaries(NULL, text);
     (void) buf_add_text(text, "\n'wattle help COMMAND' says more; so does 'man wattle'.\n"
-                              "Try it: wattle run -- ls -la ~\n");
+                              "Try it, in a project: wattle run -- ls -la ~\n");
 }
 
 /* Text for scdoc: what it reads as formatting is escaped. */

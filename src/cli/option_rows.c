@@ -23,11 +23,11 @@ const struct option_group options_reach = {
         {"unix", 0, OPTION_LIST, AT(unix_sockets), "PATH", OPTION_PATH, NULL,
          "let it connect to the unix socket PATH"},
         {"net", 0, OPTION_TEXT, AT(net), "MODE", OPTION_NOTHING, nets,
-         "network: none (default), hosts (only those allowed), open"},
+         "network: none (default); hosts and open are not built yet"},
         {"allow", 0, OPTION_LIST, AT(allow), "HOST[:PORT]", OPTION_NOTHING, NULL,
-         "let it connect to HOST; without a port, to 443"},
+         "let it connect to HOST, port 443 if none is named; not built yet"},
         {"caches", 0, OPTION_TEXT, AT(caches), "WHOSE", OPTION_NOTHING, cache_owners,
-         "package caches of the pen (kept for its next runs) or of the job"},
+         "package caches: pen (default: kept for its next runs) or job"},
         {"policy", 'p', OPTION_LIST, AT(policy_files), "FILE", OPTION_FILE, NULL,
          "read more rules from FILE"}),
 };
@@ -60,14 +60,14 @@ const struct option_group options_bounds = {
         {"file-size", 0, OPTION_BYTES, AT(file_bytes), "SIZE", OPTION_NOTHING, NULL,
          "greatest size of one file (default: 32G)"},
         {"tmp-size", 0, OPTION_BYTES, AT(tmp_bytes), "SIZE", OPTION_NOTHING, NULL,
-         "size of /tmp, which is memory (default: 256M)"}),
+         "size of /tmp and of the home, each in memory (default: 256M)"}),
 };
 
 const struct option_group options_mechanism = {
     .title = "The fence",
     .rows = ROWS(
         {"mechanism", 0, OPTION_TEXT, AT(mechanism), "NAME", OPTION_NOTHING, mechanisms,
-         "how to enforce the policy (default: the first that can)"},
+         "how to enforce the policy: native (default: the first that can)"},
         {"guard", 0, OPTION_TEXT, AT(guard), "on|off", OPTION_NOTHING, switches,
          "refuse names that run on your side later, as git hooks (default: on)"}),
 };
@@ -120,6 +120,15 @@ const struct option_group options_talk = {
          "say nothing but errors: no hints why it failed"},
         {"verbose", 'v', OPTION_FLAG, AT(verbose), NULL, OPTION_NOTHING, NULL,
          "say what was noticed, and what is weaker than the best"}),
+};
+
+const struct option_group options_doctor = {
+    .title = "How much is said",
+    .rows = ROWS(
+        {"quiet", 'q', OPTION_FLAG, AT(quiet), NULL, OPTION_NOTHING, NULL,
+         "say nothing when all is there, and else only what is not"},
+        {"verbose", 'v', OPTION_FLAG, AT(verbose), NULL, OPTION_NOTHING, NULL,
+         "show every check, and what it found"}),
 };
 
 const struct option_group options_help = {

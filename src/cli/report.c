@@ -48,18 +48,23 @@ static void report_text(const char *before, const char *text)
     (void) buf_add_text(&line, before);
     (void) str_add_inert(&line, text, strlen(text));
     (void) buf_add_text(&line, line_end());
-    write_error(&line);
+    if (line.failed == 0)
+        write_error(&line);
 }
 
 void report_line(const char *format, ...)
 {
-    char text[1024];
+    AUTO_FREE char *text = NULL;
     va_list arguments;
+    int length;
 
     va_start(arguments, format);
-    (void) vsnprintf(text, sizeof text, format, arguments);
+    length = vasprintf(&text, format, arguments);
     va_end(arguments);
-    report_text("wattle: ", text);
+    if (length < 0)
+        text = NULL; /* vasprintf leaves it undefined */
+    else
+        report_text("wattle: ", text);
 }
 
 void report_error(const struct err *err, bool json)

@@ -10,7 +10,7 @@
 /* Writes `text` to stdout; also reports a failure of filling it. EIO-like errors: cli.output. */
 int print_out(const struct buf *text, struct err *err) MUST_CHECK;
 
-/* One line on stderr. */
+/* One line on stderr. Whole or not at all: a command in it that was cut could mean another path. */
 void report_line(const char *format, ...) PRINTF_LIKE(1, 2);
 
 /* "wattle: what" and "wattle: hint: ..." on stderr, or with `json` one line

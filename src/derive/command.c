@@ -3,6 +3,7 @@
 #include "base/str.h"
 #include "derive/derive_priv.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,24 +119,22 @@ static int look_at_path(const struct derivation *work, const char *path, struct 
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-static int link_is_in_pen(void *context, const char *link, const char *target)
+static int link_is_steered(void *context, const char *link, const char *target)
 {
-    const struct derivation *work = context;
-    unsigned facts = derive_judge(work, link).facts;
-
     (void) target;
-    return (facts & (DERIVE_IN_PEN | DERIVE_IN_TREE)) != 0 ? 1 : 0;
+    return derive_link_is_steered(context, link) ? 1 : 0;
 }
 
-/* A link in the pen may lead to what shows anyway, not choose what else shows. */
+/* A link that a job can change may lead to what shows anyway, not choose what else shows. */
 static int refuse_leading_out(struct derivation *work, const struct found *found, struct err *err)
 {
-    int r = path_each_symlink(found->typed, link_is_in_pen, work, err);
+    int r = path_each_symlink(found->typed, link_is_steered, work, err);
 
     if (r <= 0)
         return r;
     (void) err_set(err, EINVAL, "derive.command-leads-out",
-                   "the command '%s' is a symlink in the pen that leads out of it, to '%s'",
+                   "the command '%s' is found through a symlink that jobs or a repository can "
+                   "change, which leads out to '%s'",
                    found->typed, found->physical);
     return err_hint(err, "if that program is meant, name it by its own path");
 }
@@ -151,11 +150,13 @@ static int refuse_place(const struct found *found, const struct derive_verdict *
 /* "/opt/X" of a file below it: programs there are one tree each. */
 static char *opt_top(const char *path)
 {
-    const char *name = path + strlen("/opt/");
+    static const char opt[] = "/opt/";
+    const size_t size = sizeof opt - 1;
 
-    if (!str_starts(path, "/opt/") || strchr(name, '/') == NULL)
+    assert(path != NULL);
+    if (!str_starts(path, opt) || path[size + strcspn(path + size, "/")] == '\0')
         return NULL;
-    return strndup(path, strlen("/opt/") + strcspn(name, "/"));
+    return strndup(path, size + strcspn(path + size, "/"));
 }
 
 static int open_found(const struct derivation *work, const struct found *found, struct err *err)

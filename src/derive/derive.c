@@ -1,4 +1,6 @@
 /* One policy, from start to end. Each step has its file; the order matters and is here. */
+#include "derive/derive.h"
+
 #include "base/path.h"
 #include "base/str.h"
 #include "derive/derive_priv.h"
@@ -89,15 +91,14 @@ static int check_locations(struct derivation *work, struct err *err)
 {
     const struct derive_owner *owner = work->owner;
     /* For the pen itself C7 has the better words. */
-    const char *const tops[] = {work->tree, NULL};
     const char *const own[] = {owner->config_dir, owner->state_dir, owner->cache_dir};
     int r = 0;
 
     if (work->tree == NULL || str_equal(work->tree, work->pen))
         return 0;
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(own); i++)
-        r = derive_location_outside(own[i], "wattle's own folder", tops, err);
-    return r;
+        r = derive_location_outside(own[i], "wattle's own folder", NULL, work->tree, err);
+    return r < 0 ? err_hint(err, "%s", derive_location_hint) : 0;
 }
 
 static int set_cwd(struct derivation *work, struct err *err)
@@ -153,6 +154,7 @@ static const struct stage stages[] = {
     {.run = derive_git_add},
     {.run = derive_cover},
     {.run = derive_pen_start},
+    {.run_pure = derive_steered_check},
     {.run = derive_command_find},
     {.run = check_result},
     /* places, once it is known what shows */
@@ -181,7 +183,10 @@ static void derivation_free(struct derivation *work)
     derive_list_free(&work->named);
     derive_list_free(&work->typed);
     derive_list_free(&work->passed);
+    derive_list_free(&work->ways);
+    derive_list_free(&work->way_labels);
     derive_list_free(&work->settings_names);
+    derive_list_free(&work->settings_files);
     for (size_t i = 0; i < work->folder_count; i++)
         free(work->folders[i].path);
     free(work->folders);

@@ -22,6 +22,10 @@ struct derive_owner {
     char *state_dir;    /* $XDG_STATE_HOME/wattle */
     char *cache_dir;    /* $XDG_CACHE_HOME/wattle */
     char *runtime_dir;  /* $XDG_RUNTIME_DIR/wattle, or NULL */
+    /* Private to derive. Locations that a run with another HOME or without the XDG variables would
+     * use, physical; and names of homes and locations that run through symlinks. */
+    struct derive_list *defaults;
+    struct derive_list *typed;
 };
 
 /* Errors (L5): relative XDG values; a location physically inside `forbidden_tops` (the pen and the
@@ -51,6 +55,12 @@ struct derive_request {
     enum policy_caches caches;
     bool pin_command;
 };
+
+/* Reads one settings file as a run would: whose it is, who may change it, what it says. Where it
+ * lies against a pen is for the run to judge. Errors: ENOENT and others derive.settings, EINVAL
+ * derive.location, settings.*. */
+int derive_settings_check(const struct derive_owner *owner, const char *path,
+                          struct err *err) MUST_CHECK;
 
 /* On ENOENT derive.command-missing (exit 127) and EACCES derive.command-not-executable (126) the
  * error says where was looked. Others: derive.pen-*, derive.path-*, derive.location, settings.*. */

@@ -59,6 +59,8 @@ struct derivation {
     struct derive_list named;  /* credential places the owner opened by their exact name */
     struct derive_list typed;  /* paths that must work inside as they were typed */
     struct derive_list passed; /* PATH entries in the pen or work tree, which are not searched */
+    struct derive_list ways;   /* what the owner named by another path than the physical one */
+    struct derive_list way_labels; /* where: "--ro", "config.json" */
 
     struct derive_folder *folders;
     size_t folder_count;
@@ -70,7 +72,8 @@ struct derivation {
     struct settings **settings; /* the owner's files, the one read last wins */
     size_t settings_count;
     struct derive_list settings_names;
-    struct settings *admin; /* or NULL */
+    struct derive_list settings_files; /* their physical paths */
+    struct settings *admin;            /* or NULL */
 };
 
 /* derive_owner_find and derive_policy on another machine than this one. */
@@ -108,6 +111,9 @@ bool derive_shown(const struct derivation *work, const char *path);
 /* Fills cwd and cwd_typed. A deleted folder is no error here. */
 int derive_cwd_find(struct derivation *work, struct err *err) MUST_CHECK;
 
+/* `typed` against the caller's folder, not cleaned. NULL: out of memory. */
+char *derive_full(const struct derivation *work, const char *typed);
+
 /* The physical path of `typed`, which exists, against a folder that has two names; and a clean one
  * as typed (the physical one when `typed` has ".." parts, which mean the physical parent). */
 int derive_resolve(const char *typed, const char *base, const char *base_typed, char **ret_physical,
@@ -143,6 +149,7 @@ enum derive_fact {
     DERIVE_HOLDS_OWN = 1u << 10,       /* they lie below */
     DERIVE_IN_PEN = 1u << 11,
     DERIVE_IN_TREE = 1u << 12, /* in the work tree around the pen */
+    DERIVE_SOCKETS = 1u << 13, /* holds the sockets of the system or of a session */
 };
 #define DERIVE_UNFIT                                                                               \
     (DERIVE_ROOT | DERIVE_KERNEL | DERIVE_INSIDE | DERIVE_BROAD | DERIVE_HOME |                    \
@@ -178,16 +185,28 @@ int derive_cover(struct derivation *work, struct err *err) MUST_CHECK;
 /* Files and folders of the machine that only root has business with. */
 const char *const *derive_system_secrets(size_t *ret_count);
 
+/* ---- steered.c: symlinks that a job could change ----------------------------------------- */
+
+/* Whether a job may replace the symlink at `link`, or a repository brought it. */
+bool derive_link_is_steered(const struct derivation *work, const char *link);
+/* Notes the full path by which something was named, for derive_steered_check. */
+int derive_way_add(struct derivation *work, const char *label, const char *path,
+                   struct err *err) MUST_CHECK;
+/* EINVAL derive.path-steered, derive.own-link, derive.settings-writable. After all that opens. */
+int derive_steered_check(const struct derivation *work, struct err *err) MUST_CHECK;
+
 /* ---- location.c: may this file or folder say what wattle does (L5)? ---------------------- */
 
-int derive_location_outside(const char *path, const char *what, const char *const *tops,
+/* Not in the pen, nor in the repository around it; each may be NULL. The caller adds the hint. */
+int derive_location_outside(const char *path, const char *what, const char *pen, const char *tree,
                             struct err *err) MUST_CHECK;
-/* Ownership and mode of one location, and that no folder above it (up to `stop`, itself trusted)
- * can be changed by others. */
+extern const char derive_location_hint[]; /* for wattle's own folders */
+/* Ownership and mode of one location, and that no folder above it (up to `stop`, itself trusted;
+ * NULL: all of them) belongs to others or can be changed by them. */
 int derive_location_judge(const struct derive_owner *owner, const char *path,
                           const struct stat *seen, const char *what, struct err *err) MUST_CHECK;
-int derive_location_above(const char *path, const char *stop, const char *what,
-                          struct err *err) MUST_CHECK;
+int derive_location_above(const struct derive_owner *owner, const char *path, const char *stop,
+                          const char *what, struct err *err) MUST_CHECK;
 
 /* ---- files.c: the owner's and the administrator's settings ------------------------------- */
 

@@ -89,8 +89,8 @@ static int set_callers(const struct derivation *work, struct err *err)
     if (is_sane(term, "+._-", 32))
         r = set(work, "TERM", term, err);
     /* A zone by name or rule; never a file by its path. */
-    if (r == 0 && is_sane(zone, "+-_/,.:<>", 64) && zone[0] != '/' && zone[0] != ':' &&
-        strstr(zone, "..") == NULL)
+    if (r == 0 && zone != NULL && is_sane(zone, "+-_/,.:<>", 64) && zone[0] != '/' &&
+        zone[0] != ':' && strstr(zone, "..") == NULL)
         r = set(work, "TZ", zone, err);
     return r;
 }

@@ -234,6 +234,8 @@ static int add_file(const struct derivation *work, const char *path, const char 
 static int add_passwd(const struct derivation *work, struct err *err)
 {
     const struct derive_owner *owner = work->owner;
+    /* As adduser does: an account without a full name makes git refuse every commit. */
+    const char *full_name = owner->gecos[0] != '\0' ? owner->gecos : owner->login;
     AUTO(buf_free) struct buf buf;
     int r = 0;
 
@@ -241,7 +243,7 @@ static int add_passwd(const struct derivation *work, struct err *err)
     if (owner->uid != 0)
         (void) buf_add_text(&buf, "root:x:0:0:root:/root:/bin/sh\n");
     (void) buf_printf(&buf, "%s:x:%lu:%lu:%s:" POLICY_INSIDE_HOME ":%s\n", owner->login,
-                      (unsigned long) owner->uid, (unsigned long) owner->gid, owner->gecos,
+                      (unsigned long) owner->uid, (unsigned long) owner->gid, full_name,
                       derive_shell());
     if (owner->uid != 65534 && !str_equal(owner->login, "nobody"))
         (void) buf_add_text(&buf, "nobody:x:65534:65534:nobody:/nonexistent:/bin/false\n");

@@ -14,10 +14,22 @@
 
 /* ---- one file ---------------------------------------------------------------------------- */
 
-/* Follows symlinks and tells where the file is. */
+struct file {
+    const char *path; /* as named; may be relative, run through symlinks, have ".." parts */
+    const char *name; /* for messages */
+    enum settings_source source;
+    char *physical; /* once read */
+};
+
+static void file_free(struct file *file)
+{
+    free(file->physical);
+}
+
+/* Follows symlinks and "..", and tells where the file is. */
 static int open_file(const char *path, char **ret_physical)
 {
-    int fd = path_open_plain(AT_FDCWD, path, O_RDONLY | O_NONBLOCK);
+    int fd = path_is_clean(path) ? path_open_plain(AT_FDCWD, path, O_RDONLY | O_NONBLOCK) : -ELOOP;
     AUTO_FREE char *physical = NULL;
     int r = 0;
 
@@ -36,13 +48,13 @@ static int open_file(const char *path, char **ret_physical)
     return fd;
 }
 
-static int judge_file(const struct derivation *work, int fd, const char *physical,
-                      enum settings_source source, struct err *err)
+static int judge_file(const struct derivation *work, int fd, const struct file *file,
+                      struct err *err)
 {
-    const char *const tops[] = {work->pen, work->tree, NULL};
     char name[] = "root";
     const struct derive_owner root = {.uid = 0, .gid = 0, .login = name, .group = name};
-    const struct derive_owner *owner = source == SETTINGS_ADMIN ? &root : work->owner;
+    const struct derive_owner *owner = file->source == SETTINGS_ADMIN ? &root : work->owner;
+    const char *physical = file->physical;
     struct stat seen;
     int r = 0;
 
@@ -50,44 +62,60 @@ static int judge_file(const struct derivation *work, int fd, const char *physica
         return err_set(err, errno, "derive.location", "cannot look at '%s'", physical);
     if (!S_ISREG(seen.st_mode))
         return err_set(err, EINVAL, "derive.location", "'%s' is no regular file", physical);
-    r = derive_location_outside(physical, "the settings file", tops, err);
-    if (r == 0)
-        r = derive_location_judge(owner, physical, &seen, "the settings file", err);
-    if (r == 0)
-        r = derive_location_above(physical, "/", "the settings file", err);
-    return r;
+    r = derive_location_outside(physical, "the settings file", work->pen, work->tree, err);
+    if (r < 0)
+        return err_hint(err, "nothing in a repository may say what wattle does; keep it outside");
+    r = derive_location_judge(owner, physical, &seen, "the settings file", err);
+    return r < 0 ? r : derive_location_above(owner, physical, NULL, "the settings file", err);
 }
 
-static int read_settings(const struct derivation *work, const char *path, const char *name,
-                         enum settings_source source, struct settings **ret_settings,
-                         struct err *err)
+static int read_settings(const struct derivation *work, struct file *file,
+                         struct settings **ret_settings, struct err *err)
 {
     AUTO(buf_free) struct buf buf;
-    AUTO_FREE char *physical = NULL;
-    AUTO_CLOSE int fd = open_file(path, &physical);
+    AUTO_CLOSE int fd = open_file(file->path, &file->physical);
     int r = 0;
 
     buf_init(&buf, SETTINGS_LIMIT_BYTES);
     if (fd == -ENOMEM)
         return err_memory(err);
     if (fd < 0)
-        return err_set(err, -fd, "derive.settings", "cannot read the settings file '%s'", path);
-    r = judge_file(work, fd, physical, source, err);
+        return err_set(err, -fd, "derive.settings", "cannot read the settings file '%s'",
+                       file->path);
+    r = judge_file(work, fd, file, err);
     if (r < 0)
         return r;
     r = fd_read_all(fd, &buf);
     if (r < 0)
         return r == -ENOMEM ? err_memory(err)
                             : err_set(err, -r, "derive.settings",
-                                      "cannot read the settings file '%s'", path);
-    return settings_parse(buf.bytes, buf.size, name, work->owner->home, source, ret_settings, err);
+                                      "cannot read the settings file '%s'", file->path);
+    return settings_parse(buf.bytes, buf.size, file->name, work->owner->home, file->source,
+                          ret_settings, err);
+}
+
+int derive_settings_check(const struct derive_owner *owner, const char *path, struct err *err)
+{
+    AUTO(settings_freep) struct settings *settings = NULL;
+    const struct derivation work = {.machine = &derive_this_machine, .owner = owner};
+    const bool admin = str_equal(path, derive_this_machine.admin_file);
+    AUTO(file_free)
+    struct file file = {
+        .path = path,
+        .name = path,
+        .source = admin ? SETTINGS_ADMIN : SETTINGS_OWNER,
+    };
+
+    return read_settings(&work, &file, &settings, err);
 }
 
 /* ---- all of them ------------------------------------------------------------------------- */
 
+/* `label` says who named it: "-p". */
 static int add_settings(struct derivation *work, const char *path, const char *name,
-                        struct err *err)
+                        const char *label, struct err *err)
 {
+    AUTO(file_free) struct file file = {.path = path, .name = name, .source = SETTINGS_OWNER};
     struct settings **all =
         reallocarray(work->settings, work->settings_count + 1, sizeof(struct settings *));
     int r = 0;
@@ -97,21 +125,24 @@ static int add_settings(struct derivation *work, const char *path, const char *n
     work->settings = all;
     r = derive_list_add(&work->settings_names, name, err);
     if (r == 0)
-        r = read_settings(work, path, name, SETTINGS_OWNER, &all[work->settings_count], err);
-    if (r == 0)
-        work->settings_count++;
+        r = read_settings(work, &file, &all[work->settings_count], err);
+    if (r < 0)
+        return r;
+    work->settings_count++;
+    r = derive_list_add(&work->settings_files, file.physical, err);
+    if (r == 0 && !str_equal(path, file.physical))
+        r = derive_way_add(work, label, path, err);
     return r;
 }
 
 /* A file that need not exist. */
-static int add_settings_if_there(struct derivation *work, const char *path, const char *name,
-                                 struct err *err)
+static int add_config(struct derivation *work, const char *path, struct err *err)
 {
     struct stat seen;
 
     if (lstat(path, &seen) < 0 && (errno == ENOENT || errno == ENOTDIR))
         return 0;
-    return add_settings(work, path, name, err);
+    return add_settings(work, path, "config.json", "config.json", err);
 }
 
 static int add_flag_file(struct derivation *work, const char *typed, struct err *err)
@@ -121,10 +152,10 @@ static int add_flag_file(struct derivation *work, const char *typed, struct err 
 
     if (typed[0] != '/' && work->cwd == NULL)
         return err_set(err, ENOENT, "derive.settings", "cannot read the settings file '%s'", typed);
-    path = typed[0] == '/' ? strdup(typed) : path_join(work->cwd, typed);
+    path = derive_full(work, typed);
     if (path == NULL)
         return err_memory(err);
-    r = add_settings(work, path, path_base(typed), err);
+    r = add_settings(work, path, path_base(typed), "-p", err);
     if (r == -ENOENT)
         return err_hint(err, "name an existing file with -p FILE");
     return r;
@@ -135,15 +166,19 @@ int derive_files_read(struct derivation *work, struct err *err)
     AUTO_FREE char *config = path_join(work->owner->config_dir, "config.json");
     const char *const *files = work->request->policy_files;
     struct stat seen;
-    int r =
-        config == NULL ? err_memory(err) : add_settings_if_there(work, config, "config.json", err);
+    AUTO(file_free)
+    struct file admin = {
+        .path = work->machine->admin_file,
+        .name = work->machine->admin_file,
+        .source = SETTINGS_ADMIN,
+    };
+    int r = config == NULL ? err_memory(err) : add_config(work, config, err);
 
     for (size_t i = 0; r == 0 && files != NULL && files[i] != NULL; i++)
         r = add_flag_file(work, files[i], err);
     if (r == 0 &&
         (lstat(work->machine->admin_file, &seen) == 0 || (errno != ENOENT && errno != ENOTDIR)))
-        r = read_settings(work, work->machine->admin_file, work->machine->admin_file,
-                          SETTINGS_ADMIN, &work->admin, err);
+        r = read_settings(work, &admin, &work->admin, err);
     return r;
 }
 

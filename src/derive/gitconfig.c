@@ -131,16 +131,26 @@ static bool at_end(const struct line *line)
     return line->at == line->end || *line->at == '#' || *line->at == ';';
 }
 
+static char lower(char byte)
+{
+    return (char) tolower((unsigned char) byte);
+}
+
+static bool is_of_name(char byte, const char *more)
+{
+    return isalnum((unsigned char) byte) || byte == '-' ||
+           (byte != '\0' && strchr(more, byte) != NULL);
+}
+
 /* A name of letters, digits, '-' and what `more` has, in lower case. False when there is none. */
 static bool take_name(struct line *line, const char *more, char *name, size_t size)
 {
     size_t length = 0;
 
-    while (line->at < line->end && (isalnum((unsigned char) *line->at) || *line->at == '-' ||
-                                    (*line->at != '\0' && strchr(more, *line->at) != NULL))) {
+    while (line->at < line->end && is_of_name(*line->at, more)) {
         if (length + 1 >= size)
             return false;
-        name[length++] = (char) tolower((unsigned char) *line->at++);
+        name[length++] = lower(*line->at++);
     }
     name[length] = '\0';
     return length > 0;

@@ -60,6 +60,9 @@ static const char *const system_tops[] = {
     "/var/lib/wattle",
 };
 
+/* Whoever opens these opens every socket in them. */
+static const char *const socket_tops[] = {"/run", "/run/user", "/var/run"};
+
 static const char *const kernel_tops[] = {"/dev", "/proc", "/sys"};
 
 /* What the machine itself must keep to itself; root can read it. */
@@ -135,6 +138,8 @@ static unsigned judge_tables(const char *path)
         facts |= DERIVE_INSIDE;
     if (is_one_of(path, broad_roots, ARRAY_SIZE(broad_roots)) || is_runtime_top(path))
         facts |= DERIVE_BROAD;
+    if (is_one_of(path, socket_tops, ARRAY_SIZE(socket_tops)) || is_runtime_top(path))
+        facts |= DERIVE_SOCKETS;
     if (is_below_one_of(path, system_tops, ARRAY_SIZE(system_tops)))
         facts |= DERIVE_SYSTEM;
     return facts;
@@ -167,6 +172,8 @@ static void judge_own(const struct derive_owner *owner, const char *path,
 
     for (size_t i = 0; i < ARRAY_SIZE(own); i++)
         compare_with(verdict, path, own[i], DERIVE_OWN, DERIVE_HOLDS_OWN);
+    for (size_t i = 0; owner->defaults != NULL && i < owner->defaults->count; i++)
+        compare_with(verdict, path, owner->defaults->items[i], DERIVE_OWN, DERIVE_HOLDS_OWN);
 }
 
 static void judge_home(const char *home, const char *path, struct derive_verdict *verdict)
@@ -221,6 +228,7 @@ const char *derive_verdict_text(unsigned facts)
         {DERIVE_HOME, "is a home folder"},
         {DERIVE_HOLDS_HOME, "holds home folders"},
         {DERIVE_BROAD, "is a root of many things"},
+        {DERIVE_SOCKETS, "holds the sockets of the system and its sessions"},
         {DERIVE_OWN, "belongs to wattle itself"},
         {DERIVE_HOLDS_OWN, "holds wattle's own files"},
         {DERIVE_CREDENTIAL, "is a place for credentials"},

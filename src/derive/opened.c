@@ -47,6 +47,8 @@ static const struct refusal {
     {DERIVE_INSIDE, true, true, true, "derive.path-system", "leave it out"},
     {DERIVE_HOME, false, true, false, "derive.path-home", "name the folders in it that are meant"},
     {DERIVE_HOLDS_HOME, false, true, false, "derive.path-home", "name the folders that are meant"},
+    {DERIVE_SOCKETS, true, true, false, "derive.path-broad",
+     "name the files that are meant, and sockets with --unix"},
     {DERIVE_BROAD, false, true, false, "derive.path-broad",
      "name the folders in it that are meant"},
     {DERIVE_OWN, true, true, false, "derive.path-own", "no run may reach wattle's own files"},
@@ -143,8 +145,21 @@ static int find_missing(const struct derivation *work, const struct opened *open
                                           &where->seen, err);
 }
 
-static int find(const struct derivation *work, const struct opened *opened,
-                struct whereabouts *where, struct err *err)
+/* `physical` NULL: nothing was found there. */
+static int note_way(struct derivation *work, const struct opened *opened, const char *physical,
+                    struct err *err)
+{
+    AUTO_FREE char *full = derive_full(work, opened->typed);
+
+    if (full == NULL)
+        return err_memory(err);
+    if (physical != NULL && str_equal(full, physical))
+        return 0;
+    return derive_way_add(work, opened->label, full, err);
+}
+
+static int find(struct derivation *work, const struct opened *opened, struct whereabouts *where,
+                struct err *err)
 {
     struct err failure = {0};
     int r = 0;
@@ -162,7 +177,7 @@ static int find(const struct derivation *work, const struct opened *opened,
         where->physical = NULL;
         r = find_missing(work, opened, where, &failure);
     }
-    if (r == -ENOMEM)
+    if (r == -ENOMEM || note_way(work, opened, where->physical, &failure) == -ENOMEM)
         return err_memory(err);
     if (r < 0) {
         (void) err_set(err, -r == EINVAL ? ENOENT : -r, "derive.path-missing",
@@ -211,12 +226,13 @@ static int open_one(struct derivation *work, const struct opened *opened, struct
         r = check_credentials(work, opened, &where, err);
     if (r == 0)
         r = add_rule(work, opened, &where, err);
-    if (r == 0 && opened->access == POLICY_WRITE && S_ISREG(where.seen.st_mode))
+    if (r == 0 && opened->access == POLICY_WRITE && S_ISREG(where.seen.st_mode)) {
         r = derive_note(
             work, err,
             "%s: '%s' is one file: programs that replace it by a new one will fail; open "
             "its folder if they must",
             opened->label, where.physical);
+    }
     if (r == 0 && !str_equal(where.typed, where.physical))
         r = derive_list_add(&work->typed, where.typed, err);
     return r;
@@ -401,11 +417,12 @@ int derive_sockets_add(struct derivation *work, struct err *err)
     }
     opened.must_exist = false;
     opened.origin = POLICY_FROM_OWNER;
-    for (size_t i = 0; r == 0 && i < work->settings_count; i++)
+    for (size_t i = 0; r == 0 && i < work->settings_count; i++) {
+        opened.label = work->settings_names.items[i];
         for (size_t j = 0; r == 0 && j < work->settings[i]->unix_count; j++) {
             opened.typed = work->settings[i]->unix_sockets[j];
-            opened.label = work->settings_names.items[i];
             r = open_socket(work, &opened, err);
         }
+    }
     return r;
 }

@@ -11,6 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
+static void list_free(struct derive_list *list)
+{
+    if (list != NULL)
+        derive_list_free(list);
+    free(list);
+}
+
 void derive_owner_freep(struct derive_owner **owner)
 {
     struct derive_owner *gone = *owner;
@@ -18,6 +25,8 @@ void derive_owner_freep(struct derive_owner **owner)
     *owner = NULL;
     if (gone == NULL)
         return;
+    list_free(gone->defaults);
+    list_free(gone->typed);
     free(gone->login);
     free(gone->group);
     free(gone->gecos);
@@ -51,7 +60,7 @@ static char *login_without_entry(uid_t uid)
     char *login = NULL;
 
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-        if (is_login(names[i]) && !str_equal(names[i], "root"))
+        if (names[i] != NULL && is_login(names[i]) && !str_equal(names[i], "root"))
             return strdup(names[i]);
     return asprintf(&login, "uid%lu", (unsigned long) uid) < 0 ? NULL : login;
 }
@@ -83,6 +92,24 @@ static char *folder_of(const char *path, const uid_t *uid)
     return TAKE_PTR(physical);
 }
 
+/* Remembers a name that runs through symlinks: they must not be a job's to change. */
+static int note_typed(const struct derive_owner *owner, const char *typed, const char *physical,
+                      struct err *err)
+{
+    if (typed == NULL || physical == NULL || str_equal(typed, physical))
+        return 0;
+    return derive_list_add(owner->typed, typed, err);
+}
+
+static int note_homes(const struct derive_owner *owner, const char *home, const char *account_home,
+                      struct err *err)
+{
+    AUTO_FREE char *physical = folder_of(home, &owner->uid);
+    int r = note_typed(owner, home, physical, err);
+
+    return r < 0 ? r : note_typed(owner, account_home, owner->account_home, err);
+}
+
 static int find_home(struct derive_owner *owner, const char *account_home, struct err *err)
 {
     const char *home = getenv("HOME");
@@ -96,7 +123,7 @@ static int find_home(struct derive_owner *owner, const char *account_home, struc
     if (owner->home == NULL && owner->account_home != NULL)
         owner->home = strdup(owner->account_home);
     if (owner->home != NULL && !str_equal(owner->home, "/"))
-        return 0;
+        return note_homes(owner, home, account_home, err);
     (void) err_set(err, EINVAL, "derive.home", "cannot find the home folder of uid %lu",
                    (unsigned long) owner->uid);
     return err_hint(err, "set HOME to a folder that belongs to you");
@@ -126,6 +153,11 @@ struct own_folder {
     const char *below_home; /* default; NULL: there is none */
     const char *what;
 };
+
+static const struct own_folder config_folder = {"XDG_CONFIG_HOME", ".config", "the configuration"};
+static const struct own_folder state_folder = {"XDG_STATE_HOME", ".local/state",
+                                               "the state folder"};
+static const struct own_folder cache_folder = {"XDG_CACHE_HOME", ".cache", "the scratch folder"};
 
 /* "<variable>/wattle" or the default, as text. NULL in *ret_path: there is no such folder. */
 static int own_text(const struct own_folder *folder, const char *home, char **ret_path,
@@ -165,16 +197,16 @@ static int judge_outside(const struct derive_owner *owner, const char *path, con
                          const char *const *tops, struct err *err)
 {
     for (size_t i = 0; tops != NULL && tops[i] != NULL; i++) {
-        const char *const one[] = {tops[i], NULL};
+        const bool first = i == 0; /* the pen; then the work tree */
         int r = 0;
 
         if (owner->account_home != NULL && path_is_below(owner->account_home, tops[i]))
             continue;
         if (path_is_below(owner->home, tops[i]))
             return refuse_home_as_top(owner->home, tops[i], err);
-        r = derive_location_outside(path, what, one, err);
+        r = derive_location_outside(path, what, first ? tops[i] : NULL, tops[i], err);
         if (r < 0)
-            return r;
+            return err_hint(err, "%s", derive_location_hint);
     }
     return 0;
 }
@@ -195,8 +227,8 @@ static int judge_own(struct own_search *search, const char *path, const struct s
     if (r == 0)
         r = derive_location_judge(owner, path, seen, what, err);
     if (r == 0)
-        r = derive_location_above(path, at_home && search->home_checked ? owner->home : "/", what,
-                                  err);
+        r = derive_location_above(owner, path, at_home && search->home_checked ? owner->home : NULL,
+                                  what, err);
     search->home_checked = search->home_checked || at_home;
     return r;
 }
@@ -216,6 +248,8 @@ static int find_own(struct own_search *search, const struct own_folder *folder, 
     if (r == 0)
         r = judge_own(search, physical, &seen, folder->what, err);
     if (r == 0)
+        r = note_typed(search->owner, text, physical, err);
+    if (r == 0)
         *ret_path = TAKE_PTR(physical);
     return r;
 }
@@ -233,24 +267,78 @@ static int find_runtime(struct own_search *search, struct err *err)
     return find_own(search, &runtime, &search->owner->runtime_dir, err);
 }
 
+/* ---- what other variables would choose ---------------------------------------------------- */
+
+/* One that cannot be looked at now could be later, so its name counts. */
+static int add_default(const struct derive_owner *owner, const char *home,
+                       const struct own_folder *folder, struct err *err)
+{
+    AUTO_FREE char *top = path_join(home, folder->below_home);
+    AUTO_FREE char *text = top == NULL ? NULL : path_join(top, "wattle");
+    AUTO_FREE char *physical = NULL;
+    struct err failure = {0};
+    struct stat seen;
+    bool exists = false;
+    int r = text == NULL ? err_memory(&failure)
+                         : derive_resolve_missing(text, &physical, &exists, &seen, &failure);
+
+    if (r == -ENOMEM || str_equal(failure.id, "derive.dangling")) {
+        if (err != NULL)
+            *err = failure;
+        return r;
+    }
+    r = derive_list_add(owner->defaults, r < 0 ? text : physical, err);
+    return r < 0 ? r : note_typed(owner, text, physical, err);
+}
+
+/* A later run may have another HOME, or no XDG variables, and would obey what it finds there. */
+static int find_defaults(const struct derive_owner *owner, struct err *err)
+{
+    static const struct own_folder *const folders[] = {&config_folder, &state_folder,
+                                                       &cache_folder};
+    const bool other_home =
+        owner->account_home != NULL && !str_equal(owner->account_home, owner->home);
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(folders); i++) {
+        const char *value = getenv(folders[i]->variable);
+
+        if (value != NULL && value[0] != '\0')
+            r = add_default(owner, owner->home, folders[i], err);
+        if (r == 0 && other_home)
+            r = add_default(owner, owner->account_home, folders[i], err);
+    }
+    return r;
+}
+
+static struct derive_owner *owner_new(void)
+{
+    AUTO(derive_owner_freep) struct derive_owner *owner = calloc(1, sizeof *owner);
+
+    if (owner == NULL)
+        return NULL;
+    owner->defaults = calloc(1, sizeof *owner->defaults);
+    owner->typed = calloc(1, sizeof *owner->typed);
+    return owner->defaults == NULL || owner->typed == NULL ? NULL : TAKE_PTR(owner);
+}
+
 int derive_owner_find_on(const struct derive_machine *machine, const char *const *forbidden_tops,
                          struct derive_owner **ret_owner, struct err *err)
 {
-    static const struct own_folder config = {"XDG_CONFIG_HOME", ".config", "the configuration"};
-    static const struct own_folder state = {"XDG_STATE_HOME", ".local/state", "the state folder"};
-    static const struct own_folder cache = {"XDG_CACHE_HOME", ".cache", "the scratch folder"};
-    AUTO(derive_owner_freep) struct derive_owner *owner = calloc(1, sizeof *owner);
+    AUTO(derive_owner_freep) struct derive_owner *owner = owner_new();
     struct own_search search = {.owner = owner, .tops = forbidden_tops};
     int r = owner == NULL ? err_memory(err) : find_person(machine, owner, err);
 
     if (r == 0)
-        r = find_own(&search, &config, &owner->config_dir, err);
+        r = find_own(&search, &config_folder, &owner->config_dir, err);
     if (r == 0)
-        r = find_own(&search, &state, &owner->state_dir, err);
+        r = find_own(&search, &state_folder, &owner->state_dir, err);
     if (r == 0)
-        r = find_own(&search, &cache, &owner->cache_dir, err);
+        r = find_own(&search, &cache_folder, &owner->cache_dir, err);
     if (r == 0)
         r = find_runtime(&search, err);
+    if (r == 0)
+        r = find_defaults(owner, err);
     if (r < 0)
         return r;
     *ret_owner = TAKE_PTR(owner);

@@ -69,12 +69,13 @@ static int find_trees(struct derivation *work, struct err *err)
         work->tree = strdup(folder);
         if (work->tree == NULL)
             return err_memory(err);
-        if (!said)
+        if (!said) {
             r = derive_note(
                 work, err,
                 "the pen lies in the git work tree '%s', whose git folder is not part of "
                 "it; git will not work inside unless you use --pen '%s'",
                 folder, folder);
+        }
         said = true;
     }
     return r;
@@ -188,8 +189,12 @@ static int start_at_flag(struct derivation *work, const char *typed, struct err 
         return refuse_deleted(err);
     r = derive_resolve(typed, work->cwd != NULL ? work->cwd : "/", work->cwd_typed, &work->start,
                        &work->start_typed, err);
-    if (r < 0)
-        return r == -ENOMEM ? r : err_context(err, "cannot start there");
+    if (r == -ENOMEM)
+        return r;
+    if (r < 0) {
+        (void) err_context(err, "cannot start there");
+        return err_hint(err, "name a folder that exists with -C DIR");
+    }
     if (stat(work->start, &seen) == 0 && !S_ISDIR(seen.st_mode)) {
         (void) err_set(err, EINVAL, "derive.chdir", "cannot start in '%s': it is no folder", typed);
         return err_hint(err, "name a folder with -C DIR");

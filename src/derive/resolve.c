@@ -44,6 +44,13 @@ int derive_cwd_find(struct derivation *work, struct err *err)
 
 /* ---- typed to physical ------------------------------------------------------------------- */
 
+char *derive_full(const struct derivation *work, const char *typed)
+{
+    if (typed[0] == '/' || work->cwd == NULL)
+        return strdup(typed);
+    return path_join(work->cwd, typed);
+}
+
 static bool has_parent_part(const char *path)
 {
     for (const char *at = strstr(path, ".."); at != NULL; at = strstr(at + 1, ".."))
@@ -118,7 +125,7 @@ static int refuse_kernel(struct err *err)
 {
     (void) err_set(err, ENOSYS, "derive.no-openat2", "cannot look up paths safely: openat2");
     return err_hint(err,
-                    "wattle needs Linux 5.6 or later, and cannot run inside another fence that "
+                    "wattle needs Linux 5.12 or later, and cannot run inside another fence that "
                     "withholds this call");
 }
 

@@ -105,6 +105,8 @@ int derive_roots_places(const struct derivation *work, struct err *err)
     int r = add_tmpfs(work, "/tmp", err);
 
     if (r == 0)
+        r = add_tmpfs(work, POLICY_INSIDE_HOME, err);
+    if (r == 0)
         r = add_empty(work, "/run", err);
     if (r == 0)
         r = add_empty(work, "/var", err);

@@ -197,6 +197,20 @@ static bool home_is_opened(const struct derivation *work, const char *home)
     return false;
 }
 
+/* Whether anything but the base opens part of /etc or /var: the base's own entries are no secrets.
+ */
+static bool system_is_opened(const struct derivation *work)
+{
+    for (size_t i = 0; i < policy_rules(work->policy); i++) {
+        const struct policy_rule *rule = policy_rule_at(work->policy, i);
+
+        if (rule->origin != POLICY_FROM_BASE && rule->access != POLICY_HIDE &&
+            (path_is_below(rule->path, "/etc") || path_is_below(rule->path, "/var")))
+            return true;
+    }
+    return false;
+}
+
 static int cover_secrets(struct derivation *work, struct err *err)
 {
     size_t count = 0;
@@ -215,9 +229,28 @@ static int cover_secrets(struct derivation *work, struct err *err)
     }
     for (size_t i = 0; r == 0 && i < work->secrets.count; i++)
         r = cover_secret(work, work->secrets.items[i], err);
+    if (!system_is_opened(work))
+        return r;
     for (size_t i = 0; r == 0 && i < count; i++)
         if (derive_shown(work, system_secrets[i]) && access(system_secrets[i], F_OK) == 0)
             r = cover_secret(work, system_secrets[i], err);
+    return r;
+}
+
+/* A run with other variables would obey them. One that nobody can make needs no cover. */
+static int cover_defaults(const struct derivation *work, struct err *err)
+{
+    const struct derive_list *defaults = work->owner->defaults;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && defaults != NULL && i < defaults->count; i++) {
+        const char *path = defaults->items[i];
+        const enum policy_access access_inside = policy_resolve(work->policy, path, NULL);
+
+        if (access_inside == POLICY_WRITE ||
+            (access_inside == POLICY_READ && access(path, F_OK) == 0))
+            r = cover(work, path, POLICY_FROM_OWN, "wattle's own", err);
+    }
     return r;
 }
 
@@ -231,5 +264,5 @@ int derive_cover(struct derivation *work, struct err *err)
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(own); i++)
         if (own[i] != NULL)
             r = cover(work, own[i], POLICY_FROM_OWN, "wattle's own", err);
-    return r;
+    return r < 0 ? r : cover_defaults(work, err);
 }

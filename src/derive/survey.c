@@ -111,7 +111,7 @@ struct derive_sighting derive_survey_place(struct derive_survey *survey, int hom
     for (size_t i = 1; sighting.may_exist && i < ARRAY_SIZE(listed); i++) {
         struct derive_sighting below;
 
-        if (!str_starts(place, listed[i].prefix))
+        if (place[1] != listed[i].prefix[1] || !str_starts(place, listed[i].prefix))
             continue;
         below = survey_part(survey, home_fd, i, place);
         sighting.may_exist = below.may_exist;

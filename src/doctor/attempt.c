@@ -207,8 +207,10 @@ static int try_see(const char *const *args)
             number_of(entry->d_name) == (int) getpid() || fd_read_file(AT_FDCWD, path, &line) < 0 ||
             memmem(line.bytes, line.size, args[0], strlen(args[0])) == NULL)
             continue;
-        for (size_t i = 0; i < line.size; i++)
-            line.bytes[i] = line.bytes[i] == '\0' ? ' ' : line.bytes[i];
+        for (size_t i = 0; i < line.size; i++) {
+            if (line.bytes[i] == '\0')
+                line.bytes[i] = ' ';
+        }
         r = print_bytes(&line);
     }
     return r;
@@ -291,6 +293,7 @@ static int try_fork(const char *const *args)
     int hold[2];
     int count = 0;
     int r = 0;
+    pid_t gone;
 
     if (most < 0 || pipe2(hold, O_CLOEXEC) < 0)
         return -EINVAL;
@@ -305,8 +308,9 @@ static int try_fork(const char *const *args)
         r = pid < 0 ? -errno : 0;
     }
     (void) close(hold[1]);
-    while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-        continue;
+    do {
+        gone = waitpid(-1, NULL, 0);
+    } while (gone > 0 || errno == EINTR);
     (void) printf("%d\n", count);
     return r;
 }

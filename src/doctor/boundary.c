@@ -21,11 +21,6 @@ static void no_file(struct doctor_finding *finding)
 /* ---- effects: true when the attempt was one
  * ------------------------------------------------------- */
 
-static bool shows_token(void *context, const struct doctor_outcome *outcome)
-{
-    return strstr(outcome->output, context) != NULL;
-}
-
 struct written {
     const char *path;
     const char *token;
@@ -105,7 +100,7 @@ void doctor_check_read(const struct doctor_world *world, struct doctor_finding *
     char path[DOCTOR_PATH_BYTES], token[sizeof world->token];
     const char *const words[] = {"read", path, NULL};
     const struct doctor_trial opened = {.words = words, .opened = {path, POLICY_READ}};
-    const struct doctor_breakout breakout = {{.words = words}, shows_token, token, &opened};
+    const struct doctor_breakout breakout = {{.words = words}, doctor_shows_text, token, &opened};
 
     memcpy(token, world->token, sizeof token);
     if (doctor_file(world->outside, "secret", token, path) < 0)
@@ -137,7 +132,7 @@ void doctor_check_own(const struct doctor_world *world, struct doctor_finding *f
     const char *const beside_words[] = {"read", beside, NULL};
     const struct doctor_trial opened = {.words = beside_words, .opened = {world->own, POLICY_READ}};
     const struct doctor_breakout breakout = {
-        {.words = words, .opened = {world->own, POLICY_READ}}, shows_token, token, &opened};
+        {.words = words, .opened = {world->own, POLICY_READ}}, doctor_shows_text, token, &opened};
 
     memcpy(token, world->token, sizeof token);
     if (doctor_file(world->own, "state/secret", token, path) < 0 ||
@@ -151,7 +146,7 @@ void doctor_check_descriptor(const struct doctor_world *world, struct doctor_fin
 {
     char path[DOCTOR_PATH_BYTES], token[sizeof world->token], number[16];
     const char *const words[] = {"descriptor", number, "secret", NULL};
-    const struct doctor_breakout breakout = {{.words = words}, shows_token, token, NULL};
+    const struct doctor_breakout breakout = {{.words = words}, doctor_shows_text, token, NULL};
     AUTO_CLOSE int fd = open(world->outside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     memcpy(token, world->token, sizeof token);
@@ -185,7 +180,7 @@ void doctor_check_environment(const struct doctor_world *world, struct doctor_fi
     char token[sizeof world->token];
     const char *const words[] = {"environment", VARIABLE, NULL};
     const struct doctor_trial opened = {.words = words, .env = VARIABLE};
-    const struct doctor_breakout breakout = {{.words = words}, shows_token, token, &opened};
+    const struct doctor_breakout breakout = {{.words = words}, doctor_shows_text, token, &opened};
 
     memcpy(token, world->token, sizeof token);
     if (setenv(VARIABLE, token, 1) < 0)

@@ -3,7 +3,7 @@
 #include "doctor/doctor_priv.h"
 #include "fence/fence.h"
 
-#define NEWER_LINUX "use Linux 5.14 or newer; an outer sandbox may hide the calls as well"
+#define NEWER_LINUX "use Linux 5.12 or newer; an outer sandbox may hide the calls as well"
 
 const struct doctor_check doctor_checks[] = {
     {"temporary-folder", DOCTOR_MACHINE, DOCTOR_MUST, "a place to try things in",
@@ -44,7 +44,8 @@ const struct doctor_check doctor_checks[] = {
      .run = doctor_check_local, .needs = "own-folders"},
     {"configuration", DOCTOR_MACHINE, DOCTOR_MUST,
      "your configuration can be read and this machine gives what it requires",
-     .run = doctor_check_configuration, .needs = "own-folders"},
+     .run = doctor_check_configuration, .needs = "own-folders",
+     .mend = "mend what it names; 'wattle policy check' tells whether a file is right"},
     {"landlock", DOCTOR_KERNEL, DOCTOR_BETTER, "a second layer on files refuses a write outside",
      .run = doctor_check_landlock, .needs = "openat2",
      .weak = FENCE_WEAK_NO_LANDLOCK | FENCE_WEAK_OLD_LANDLOCK},

@@ -55,11 +55,15 @@ static size_t end_orphans(void)
 
 static void end_check(pid_t pid)
 {
+    size_t rounds = 16;
+    size_t found;
+
     (void) kill(-pid, SIGKILL);
     (void) kill(pid, SIGKILL); /* it may not have a group yet */
     (void) waitpid(pid, NULL, 0);
-    for (size_t round = 0; round < 16 && end_orphans() > 0; round++)
-        continue; /* children of children come up as their parents end */
+    do {
+        found = end_orphans(); /* children of children come up as their parents end */
+    } while (found > 0 && --rounds > 0);
 }
 
 enum { HEARD, NOTHING_HEARD, INTERRUPTED };

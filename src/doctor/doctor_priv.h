@@ -174,6 +174,9 @@ struct doctor_breakout {
     void *context;
     const struct doctor_trial *opened; /* the same where the policy allows it; NULL: none does */
 };
+/* An effect: the output holds the text. */
+bool doctor_shows_text(void *context, const struct doctor_outcome *outcome);
+
 /* It must work outside, not inside, and inside where the policy opens it: else nothing was shown.
  */
 void doctor_breakout_try(const struct doctor_world *world, const struct doctor_breakout *breakout,

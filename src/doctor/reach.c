@@ -184,11 +184,6 @@ void doctor_check_signal(const struct doctor_world *world, struct doctor_finding
     end_victim(&victim);
 }
 
-static bool shows_token(void *context, const struct doctor_outcome *outcome)
-{
-    return strstr(outcome->output, context) != NULL;
-}
-
 /* Starts `wattle doctor attempt stay TOKEN` and waits until it is there. */
 static pid_t start_staying(const struct doctor_world *world, char *token)
 {
@@ -221,7 +216,7 @@ void doctor_check_see(const struct doctor_world *world, struct doctor_finding *f
 {
     char token[sizeof world->token];
     const char *const words[] = {"see", "stay", NULL};
-    const struct doctor_breakout breakout = {{.words = words}, shows_token, token, NULL};
+    const struct doctor_breakout breakout = {{.words = words}, doctor_shows_text, token, NULL};
     struct victim staying = {0};
 
     memcpy(token, world->token, sizeof token);

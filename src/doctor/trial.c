@@ -209,6 +209,11 @@ struct doctor_outcome *doctor_trial_inside(const struct doctor_world *world,
     return TAKE_PTR(outcome);
 }
 
+bool doctor_shows_text(void *context, const struct doctor_outcome *outcome)
+{
+    return strstr(outcome->output, context) != NULL;
+}
+
 /* ---- both ----------------------------------------------------------------------------------- */
 
 static bool works_outside(const struct doctor_world *world, const struct doctor_breakout *breakout,

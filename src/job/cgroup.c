@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FOLDER_FLAGS (O_DIRECTORY | O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+enum { FOLDER_FLAGS = O_DIRECTORY | O_RDONLY | O_CLOEXEC | O_NOFOLLOW };
 #define FILE_LIMIT_BYTES 16384
 
 /* The path after "0::" in /proc/self/cgroup: ours in the version 2 tree. */
@@ -113,6 +113,17 @@ static void set_bounds(struct run_cgroup *cgroup, const struct policy_limits *li
         cgroup->pids = put_number(cgroup->fd, "pids.max", limits->processes);
 }
 
+/* Fewer processes than kernel.pid_max can say (RESERVED_PIDS, kernel/pid.c). RLIMIT_NPROC can, but
+ * does not bind root. */
+#define LEAST_PID_MAX 301
+
+/* The pid namespace's own bound costs nothing; a group is made where that is not enough. */
+static bool pids_need_group(const struct policy_limits *limits, unsigned weak)
+{
+    return (weak & FENCE_WEAK_PROCESSES_NONE) != 0 ||
+           (geteuid() == 0 && limits->processes < LEAST_PID_MAX);
+}
+
 static void make_group(struct run_cgroup *cgroup, const struct policy_limits *limits,
                        const char *id)
 {
@@ -139,8 +150,20 @@ static void make_group(struct run_cgroup *cgroup, const struct policy_limits *li
     set_bounds(cgroup, limits);
 }
 
-static int check_needs(const struct run_cgroup *cgroup, const struct policy *policy,
-                       struct err *err)
+static int check_pids(const struct run_cgroup *cgroup, const struct policy_limits *limits,
+                      struct err *err)
+{
+    if (cgroup->pids || limits->processes == 0 || geteuid() != 0 ||
+        limits->processes >= LEAST_PID_MAX)
+        return 0;
+    (void) err_set(err, ENOTSUP, "job.pids-too-few",
+                   "the kernel bounds root to no fewer than %d processes without a cgroup",
+                   LEAST_PID_MAX);
+    return err_hint(err, "give at least that many, or run wattle as an ordinary user");
+}
+
+static int check_memory(const struct run_cgroup *cgroup, const struct policy *policy,
+                        struct err *err)
 {
     const uint64_t wanted = policy_get_limits(policy)->memory_bytes;
 
@@ -159,14 +182,18 @@ static int check_needs(const struct run_cgroup *cgroup, const struct policy *pol
                     "or leave out --memory");
 }
 
-int run_cgroup_make(struct run_cgroup *cgroup, const struct policy *policy, const char *id,
-                    struct err *err)
+int run_cgroup_make(struct run_cgroup *cgroup, const struct policy *policy, unsigned weak,
+                    const char *id, struct err *err)
 {
+    const struct policy_limits *limits = policy_get_limits(policy);
     int r;
 
     *cgroup = (struct run_cgroup){.fd = -1};
-    make_group(cgroup, policy_get_limits(policy), id);
-    r = check_needs(cgroup, policy, err);
+    if (limits->memory_bytes != 0 || pids_need_group(limits, weak))
+        make_group(cgroup, limits, id);
+    r = check_memory(cgroup, policy, err);
+    if (r == 0)
+        r = check_pids(cgroup, limits, err);
     if (r == 0 && cgroup->fd >= 0 && !cgroup->memory && !cgroup->pids)
         run_cgroup_remove(cgroup); /* bounds nothing: do without */
     if (r < 0)

@@ -6,6 +6,7 @@
 #include "base/tree.h"
 #include "job/run_priv.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,10 +14,9 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#define FOLDER_FLAGS (O_DIRECTORY | O_RDONLY | O_CLOEXEC)
+enum { FOLDER_FLAGS = O_DIRECTORY | O_RDONLY | O_CLOEXEC };
 
 /* ---- folders of ours ------------------------------------------------------------------------- */
 
@@ -69,32 +69,8 @@ static int open_own(const char *top, const char *name, struct err *err)
     return r < 0 ? err_set(err, -r, "job.own-folder", "cannot make '%s/%s'", top, name) : r;
 }
 
-static int make_file(int dir_fd, const char *name, const char *content)
-{
-    AUTO_CLOSE int fd =
-        openat(dir_fd, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-    return fd < 0 ? -errno : fd_write_all(fd, content, strlen(content));
-}
-
 /* ---- the run's folder -------------------------------------------------------------------------
  */
-
-const char *run_below_home(const char *path)
-{
-    const size_t length = strlen(POLICY_INSIDE_HOME);
-
-    return path_is_below(path, POLICY_INSIDE_HOME) && path[length] == '/' ? path + length + 1
-                                                                          : NULL;
-}
-
-/* FNV-1a: tells names apart where nothing depends on nobody finding two with the same. */
-uint64_t run_hash(uint64_t hash, const char *text)
-{
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char) *text) * UINT64_C(0x100000001b3);
-    return hash;
-}
 
 static int make_id(char *id, struct err *err)
 {
@@ -103,79 +79,66 @@ static int make_id(char *id, struct err *err)
 
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
         return err_set(err, errno, "job.random", "cannot get random bytes");
-    at = (size_t) snprintf(id, RUN_ID_SIZE, "run-");
+    at = (size_t) snprintf(id, RUN_ID_SIZE, RUN_PREFIX);
     for (size_t i = 0; i < sizeof bytes; i++)
         at += (size_t) snprintf(id + at, RUN_ID_SIZE - at, "%02x", bytes[i]);
     return 0;
 }
 
-/* Between making and locking, another start's sweep may take the new folder for a crashed run's and
- * remove it; then it has no name any more, and is made again. */
-static int make_folder(struct run_files *files, struct err *err)
+/* The spare is an empty folder that no job has seen: a rename is quicker than making one. */
+static int take_or_make(int top_fd, const char *id)
 {
-    for (int tries = 0; tries < 16; tries++) {
-        AUTO_CLOSE int fd = run_open_folder(files->top_fd, files->id, true);
+    if (renameat(top_fd, RUN_SPARE, top_fd, id) < 0 && errno != ENOENT)
+        return -errno;
+    return run_open_folder(top_fd, id, true);
+}
+
+/* Until it is locked, another start's sweep may take the new folder for a crashed run's and remove
+ * it; then it has no name any more, and is made again. */
+static int make_folder(int top_fd, const char *id, int *ret_fd, struct err *err)
+{
+    int r = -EAGAIN;
+
+    for (int tries = 0; tries < 64; tries++) {
+        AUTO_CLOSE int fd = take_or_make(top_fd, id);
         struct stat status;
 
+        r = fd;
+        if (fd == -ENOENT)
+            continue;
         if (fd < 0 || flock(fd, LOCK_EX) < 0 || fstat(fd, &status) < 0)
-            return err_set(err, fd < 0 ? -fd : errno, "job.scratch",
-                           "cannot make the run's folder");
+            break;
         if (status.st_nlink == 0)
             continue;
-        files->lock_fd = TAKE_FD(fd);
+        *ret_fd = TAKE_FD(fd);
         return 0;
     }
-    return err_set(err, EAGAIN, "job.scratch", "the run's folder is removed again and again");
+    return err_set(err, r < 0 ? -r : errno, "job.scratch", "cannot make the run's folder");
+}
+
+static int make_note(int top_fd, const char *name, const char *content)
+{
+    AUTO_CLOSE int fd =
+        openat(top_fd, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+    return fd < 0 ? -errno : fd_write_all(fd, content, strlen(content));
 }
 
 int run_files_note_cgroup(struct run_files *files, const char *path, struct err *err)
 {
-    const int r = make_file(files->lock_fd, RUN_CGROUP_NOTE, path);
+    char name[RUN_ID_SIZE + 16];
+    int r;
 
-    return r < 0 ? err_set(err, -r, "job.scratch", "cannot write to the run's folder") : 0;
+    (void) snprintf(name, sizeof name, "%s" RUN_CGROUP_NOTE, files->id);
+    r = make_note(files->top_fd, name, path);
+    if (r < 0)
+        return err_set(err, -r, "job.scratch", "cannot write beside the run's folder");
+    files->noted = true;
+    return 0;
 }
 
 /* ---- what the job sees of it -------------------------------------------------------------------
  */
-
-static bool has_content(int dir_fd, const char *name, const char *content)
-{
-    AUTO_CLOSE int fd = openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-    AUTO(buf_free) struct buf text = {0};
-
-    buf_init(&text, strlen(content));
-    return fd >= 0 && fd_read_all(fd, &text) == 0 && str_equal(text.bytes, content);
-}
-
-/* A spare home has the file already, and mostly with the same content. */
-static int place_file(int home_fd, const char *name, const char *content)
-{
-    if (has_content(home_fd, name, content))
-        return 0;
-    if (unlinkat(home_fd, name, 0) < 0 && errno != ENOENT)
-        return -errno;
-    return make_file(home_fd, name, content);
-}
-
-/* What the policy shows below the job's home is made in the scratch, on disk, writable. */
-int run_fill_home(int home_fd, const struct policy *policy, struct err *err)
-{
-    for (size_t i = 0; i < policy_places(policy); i++) {
-        const struct policy_place *place = policy_place_at(policy, i);
-        const char *name = run_below_home(place->path);
-        int r = 0;
-
-        if (name == NULL)
-            continue;
-        if (place->kind == POLICY_PLACE_FOLDER)
-            r = mkdirat(home_fd, name, 0700) < 0 && errno != EEXIST ? -errno : 0;
-        else if (place->kind == POLICY_PLACE_FILE)
-            r = place_file(home_fd, name, place->source);
-        if (r < 0)
-            return err_set(err, -r, "job.scratch", "cannot make '%s' in the scratch", place->path);
-    }
-    return 0;
-}
 
 static int add_bind(struct policy *policy, const char *inside, const char *source, const char *why,
                     struct err *err)
@@ -195,44 +158,48 @@ static int add_bind(struct policy *policy, const char *inside, const char *sourc
     return policy_add_place(policy, &place, err);
 }
 
-static int add_scratch_bind(const struct run_files *files, const struct job_request *request,
-                            const char *name, const char *inside, struct err *err)
+static int add_scratch_bind(const struct job_request *request, const char *name, const char *inside,
+                            struct err *err)
 {
     char source[4096];
-    const int n =
-        snprintf(source, sizeof source, "%s/scratch/%s/%s", request->cache_dir, files->id, name);
+    const int n = snprintf(source, sizeof source, "%s/scratch/%s", request->cache_dir, name);
 
     if (n < 0 || (size_t) n >= sizeof source)
         return err_set(err, ENAMETOOLONG, "job.scratch", "the path of the scratch is too long");
     return add_bind(request->policy, inside, source, "the run's own, removed at its end", err);
 }
 
-const struct run_part run_parts[] = {
-    {"home", POLICY_INSIDE_HOME}, {"tmp", POLICY_INSIDE_TMP}, {"cache", POLICY_INSIDE_CACHE}};
-
-static int make_parts(struct run_files *files, const struct job_request *request, struct err *err)
+static int make_scratch(struct run_files *files, const struct job_request *request, struct err *err)
 {
-    const bool own_cache = policy_get_caches(request->policy) == POLICY_CACHES_JOB;
+    const int r = make_folder(files->top_fd, files->id, &files->lock_fd, err);
 
-    for (size_t i = 0; i < (own_cache ? 3u : 2u); i++) {
-        AUTO_CLOSE int fd = run_open_folder(files->lock_fd, run_parts[i].name, true);
-        int r;
+    return r < 0 ? r : add_scratch_bind(request, files->id, POLICY_INSIDE_TMP, err);
+}
 
-        if (fd < 0)
-            return err_set(err, -fd, "job.scratch", "cannot make the scratch");
-        r = i == 0 ? run_fill_home(fd, request->policy, err) : 0;
-        if (r == 0)
-            r = add_scratch_bind(files, request, run_parts[i].name, run_parts[i].inside, err);
-        if (r < 0)
-            return r;
-    }
-    return 0;
+static int make_own_cache(struct run_files *files, const struct job_request *request,
+                          struct err *err)
+{
+    int r;
+
+    (void) snprintf(files->cache_id, sizeof files->cache_id, "%s-cache", files->id);
+    r = make_folder(files->top_fd, files->cache_id, &files->cache_fd, err);
+    return r < 0 ? r : add_scratch_bind(request, files->cache_id, POLICY_INSIDE_CACHE, err);
 }
 
 /* ---- the pen's cache --------------------------------------------------------------------------
  */
 
-static int make_cache(const struct job_request *request, struct err *err)
+/* FNV-1a. Device and inode beside it tell pens apart; this only tells one folder's names apart. */
+static uint64_t hash_text(const char *text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char) *text) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static int make_pen_cache(const struct job_request *request, struct err *err)
 {
     const char *pen = policy_pen(request->policy);
     AUTO_CLOSE int caches_fd = -1;
@@ -241,13 +208,10 @@ static int make_cache(const struct job_request *request, struct err *err)
     struct stat status;
     int n;
 
-    if (policy_get_caches(request->policy) != POLICY_CACHES_PEN)
-        return 0;
     if (pen == NULL || stat(pen, &status) < 0)
         return err_set(err, pen == NULL ? ENOENT : errno, "job.cache", "the pen is gone");
     (void) snprintf(name, sizeof name, "%llx-%llx-%016llx", (unsigned long long) status.st_dev,
-                    (unsigned long long) status.st_ino,
-                    (unsigned long long) run_hash(RUN_HASH_START, pen));
+                    (unsigned long long) status.st_ino, (unsigned long long) hash_text(pen));
     caches_fd = open_own(request->state_dir, "caches", err);
     if (caches_fd < 0)
         return caches_fd;
@@ -261,7 +225,8 @@ static int make_cache(const struct job_request *request, struct err *err)
                     "package caches of this pen, seen by its jobs only", err);
 }
 
-/* ---- wattle's own folders ----------------------------------------------------------------------- */
+/* ---- wattle's own folders -----------------------------------------------------------------------
+ */
 
 /* What is not there yet cannot be covered, and could come to be while the job looks on. */
 static int make_own(const struct policy *policy, struct err *err)
@@ -290,40 +255,68 @@ static int make_own(const struct policy *policy, struct err *err)
 
 int run_files_make(struct run_files *files, const struct job_request *request, struct err *err)
 {
-    struct timespec now;
     int r;
 
-    *files = (struct run_files){.lock_fd = -1, .top_fd = -1};
-    (void) clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    files->began_ns = (int64_t) now.tv_sec * 1000000000 + now.tv_nsec;
+    *files = (struct run_files){.lock_fd = -1, .cache_fd = -1, .top_fd = -1};
     r = files->top_fd = open_own(request->cache_dir, "scratch", err);
     if (r >= 0)
         r = make_id(files->id, err);
+    if (r >= 0)
+        r = make_scratch(files, request, err);
     if (r >= 0) {
-        run_spare_name(files, request->policy);
-        r = run_spare_take(files) == 0 ? 0 : make_folder(files, err);
+        r = policy_get_caches(request->policy) == POLICY_CACHES_JOB
+                ? make_own_cache(files, request, err)
+                : make_pen_cache(request, err);
     }
-    if (r >= 0)
-        r = make_parts(files, request, err);
-    if (r >= 0)
-        run_spare_remember(files, request->policy);
-    if (r >= 0)
-        r = make_cache(request, err);
     if (r >= 0)
         r = make_own(request->policy, err);
     if (r < 0)
-        run_files_remove(files, request->policy);
+        run_files_remove(files);
     return r < 0 ? r : 0;
 }
 
-void run_files_remove(struct run_files *files, const struct policy *policy)
+void run_files_make_spare(const struct run_files *files)
+{
+    (void) mkdirat(files->top_fd, RUN_SPARE,
+                   0700); /* there already, or the next run makes its own */
+}
+
+static bool is_empty(int dir_fd)
+{
+    AUTO_CLOSEDIR DIR *dir = fdopendir(fcntl(dir_fd, F_DUPFD_CLOEXEC, 0));
+    size_t names = 0;
+
+    while (dir != NULL && readdir(dir) != NULL)
+        names++;
+    return dir != NULL && names <= 2; /* . and .. */
+}
+
+/* An empty folder holds nothing of the job. On some file systems removing it takes longer than all
+ * the rest of a short run, so it is put aside and removed by a later run that has time; it is never
+ * used again, since another job may hold a descriptor of it. */
+static bool put_aside(const struct run_files *files)
+{
+    char name[RUN_ID_SIZE + 8];
+
+    if (!is_empty(files->lock_fd))
+        return false;
+    (void) snprintf(name, sizeof name, RUN_ASIDE "%s", files->id + strlen(RUN_PREFIX));
+    return renameat(files->top_fd, files->id, files->top_fd, name) == 0;
+}
+
+void run_files_remove(struct run_files *files)
 {
     struct err ignored = {0};
+    char note[RUN_ID_SIZE + 16];
 
-    if (files->lock_fd >= 0 && !run_spare_give(files, policy)) {
-        run_spare_make(files, policy);
+    if (files->lock_fd >= 0 && !put_aside(files))
         (void) !tree_remove(files->top_fd, files->id, &ignored); /* else the next sweep does it */
-    }
+    if (files->cache_fd >= 0)
+        (void) !tree_remove(files->top_fd, files->cache_id, &ignored);
+    (void) snprintf(note, sizeof note, "%s" RUN_CGROUP_NOTE, files->id);
+    if (files->noted)
+        (void) unlinkat(files->top_fd, note, 0);
+    cleanup_close(&files->cache_fd);
     cleanup_close(&files->lock_fd);
     cleanup_close(&files->top_fd);
 }

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/kernel.h"
+#include "base/pages.h"
 #include "job/run_priv.h"
 
 #include <errno.h>
@@ -182,13 +183,16 @@ struct start {
     const char *volatile where;
 };
 
+/* Past the C library, which keeps two signals for itself and would leave them ignored where the
+ * caller ignores them. All zero is SIG_DFL, no flags, an empty mask: sigaction(2), "C
+ * library/kernel differences". */
 static void reset_signals(void)
 {
-    const struct sigaction ignore_nothing = {.sa_handler = SIG_DFL};
+    static const uint64_t usual[4];
     sigset_t none;
 
     for (int signal = 1; signal < _NSIG; signal++)
-        (void) sigaction(signal, &ignore_nothing, NULL); /* KILL and STOP refuse */
+        (void) syscall(SYS_rt_sigaction, signal, usual, NULL, _NSIG / 8); /* KILL, STOP: refused */
     (void) sigemptyset(&none);
     (void) sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -427,6 +431,7 @@ void init_main(const struct init_args *args)
     if (fence_enter_init(args->fence, &err) < 0)
         fail(args, &err);
     tell(args, &started);
+    pages_give_back();
     reap(args, command, guard); /* it may be over already */
     serve(args, command, guard, signal_fd);
 }

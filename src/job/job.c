@@ -31,7 +31,7 @@ static void run_close(struct run *run)
     cleanup_close(&run->signal_fd);
     cleanup_close(&run->guard_fd);
     run_cgroup_remove(&run->cgroup);
-    run_files_remove(&run->files, run->request->policy);
+    run_files_remove(&run->files);
     fence_freep(&run->fence);
 }
 
@@ -134,7 +134,8 @@ static int prepare(struct run *run, struct err *err)
     if (r == 0 && fence_guards(run->fence))
         r = run->guard_fd = run_guard_open(request, err);
     if (r >= 0)
-        r = run_cgroup_make(&run->cgroup, request->policy, run->files.id, err);
+        r = run_cgroup_make(&run->cgroup, request->policy, fence_weak(run->fence), run->files.id,
+                            err);
     if (r == 0 && run->cgroup.fd >= 0)
         r = run_files_note_cgroup(&run->files, run->cgroup.path, err);
     return r == 0 ? run_terminal_enter(&run->terminal, err) : r;
@@ -174,12 +175,14 @@ int job_run(const struct job_request *request, struct job_result *ret_result, st
     struct run run = {
         .request = request,
         .result = ret_result,
-        .files = {.lock_fd = -1, .top_fd = -1},
+        .files = {.lock_fd = -1, .cache_fd = -1, .top_fd = -1},
         .cgroup = {.fd = -1},
         .stdio = {.job_fds = {-1, -1, -1},
                   .in = {.from = -1, .to = -1},
                   .out = {.from = -1, .to = -1},
-                  .err = {.from = -1, .to = -1}},
+                  .err = {.from = -1, .to = -1},
+                  .flags = {-1, -1, -1},
+                  .peek_fd = -1},
         .terminal = {.watch_fd = -1, .master_fd = -1, .watch_pid = -1},
         .umask = umask(077), /* nothing of ours is for others */
         .control_fd = -1,

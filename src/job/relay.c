@@ -71,6 +71,11 @@ void relay_close(struct relay *relay)
     *relay = (struct relay){.from = -1, .to = -1};
 }
 
+size_t relay_left(const struct relay *relay)
+{
+    return relay->end - relay->start;
+}
+
 bool relay_busy(const struct relay *relay)
 {
     return relay->buffer != NULL;
@@ -142,7 +147,7 @@ static void read_some(struct relay *relay)
                           ? recv(relay->from, relay->buffer, RELAY_BYTES, MSG_DONTWAIT)
                           : read(relay->from, relay->buffer, RELAY_BYTES);
 
-    if (later(n))
+    if (later(n) && relay->reads_left == 0)
         return;
     if (n <= 0) { /* the end; EIO: the last one on the other side of a pty is gone */
         relay_close(relay);
@@ -172,6 +177,22 @@ static void write_some(struct relay *relay)
         relay_close(relay);
     else
         relay->start += (size_t) n;
+}
+
+#define READS_AFTER_THE_END 32 /* of RELAY_BYTES: more than a pipe can hold */
+
+void relay_finish(struct relay *relay)
+{
+    if (!relay_busy(relay))
+        return;
+    if (relay->reads_left == 0)
+        relay->reads_left = READS_AFTER_THE_END + 1;
+    while (relay_busy(relay) && relay->start == relay->end) {
+        if (--relay->reads_left == 0)
+            relay_close(relay);
+        else
+            read_some(relay);
+    }
 }
 
 void relay_step(struct relay *relay, short events)

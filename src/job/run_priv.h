@@ -12,51 +12,38 @@
 #include <sys/types.h>
 #include <termios.h>
 
-/* ---- files.c, spare.c, sweep.c: the open-run mark, scratch, caches
- * ------------------------------------- */
+/* ---- files.c, sweep.c: scratch, the open-run mark, caches ----------------------------------- */
 
-#define RUN_ID_SIZE 24
-#define RUN_CGROUP_NOTE "cgroup"
+#define RUN_ID_SIZE 32
+#define RUN_PREFIX "run-"
+#define RUN_SPARE "spare"         /* an empty folder for the next run; no job has seen it */
+#define RUN_ASIDE "aside-"        /* an empty one that a job has seen, to be removed */
+#define RUN_CGROUP_NOTE ".cgroup" /* after the id: a file with the path of the run's cgroup */
 
-/* <cache>/scratch/<id> is the run's folder and at the same time the mark of an open run: while a
+/* <cache>/scratch/<id> is the job's TMPDIR and at the same time the mark of an open run: while a
  * process of the run lives it is locked, since the lock belongs to an open file that the supervisor
- * and pid 1 share. One that nobody holds is a crashed run's. The job sees only parts of it. */
+ * and pid 1 share. One that nobody holds is a crashed run's. */
 struct run_files {
-    char id[RUN_ID_SIZE];    /* also the name of the cgroup */
-    int top_fd;              /* <cache>/scratch */
-    int lock_fd;             /* the run's folder, locked */
-    char spare[RUN_ID_SIZE]; /* name under which an untouched one waits for the next run */
-    int64_t began_ns;        /* of real time */
-    uint64_t print;          /* of what was handed to the job; 0: not known well enough */
+    char id[RUN_ID_SIZE];           /* also the name of the cgroup */
+    char cache_id[RUN_ID_SIZE + 8]; /* the job's own cache, where it has one */
+    int top_fd;                     /* <cache>/scratch */
+    int lock_fd, cache_fd;          /* both folders, locked */
+    bool noted;                     /* there is a note of a cgroup */
 };
 
-/* Makes the folder and adds the places of the run to the policy. On failure nothing stays. */
+/* Makes the folders and adds the places of the run to the policy. On failure nothing stays. */
 int run_files_make(struct run_files *files, const struct job_request *request,
                    struct err *err) MUST_CHECK;
-/* Writes the cgroup's path into the run's folder, so that a sweep finds it. */
+/* So that a sweep finds the cgroup. */
 int run_files_note_cgroup(struct run_files *files, const char *path, struct err *err) MUST_CHECK;
-/* Removes the run's folder, or keeps an untouched one as the spare of the next run. One that
- * resists stays for the next sweep. */
-void run_files_remove(struct run_files *files, const struct policy *policy);
+/* While the job starts: the folder of the next run. */
+void run_files_make_spare(const struct run_files *files);
+/* While the job runs: removes one folder that was put aside. False: there is none. */
+bool run_files_tidy(const struct run_files *files);
+/* Removes what the job left. A folder that resists stays for the next sweep. */
+void run_files_remove(struct run_files *files);
 
-struct run_part {
-    const char *name, *inside;
-};
-extern const struct run_part run_parts[]; /* home, tmp, cache */
-
-#define RUN_HASH_START UINT64_C(0xcbf29ce484222325)
-uint64_t run_hash(uint64_t hash, const char *text);
-const char *run_below_home(const char *path); /* NULL: not below the home inside */
 int run_open_folder(int dir_fd, const char *name, bool make);
-/* Makes what the policy shows below the job's home, on disk, writable. */
-int run_fill_home(int home_fd, const struct policy *policy, struct err *err) MUST_CHECK;
-
-/* spare.c */
-void run_spare_name(struct run_files *files, const struct policy *policy);
-int run_spare_take(struct run_files *files) MUST_CHECK; /* -errno: there is none to take */
-void run_spare_remember(struct run_files *files, const struct policy *policy);
-bool run_spare_give(const struct run_files *files, const struct policy *policy);
-void run_spare_make(const struct run_files *files, const struct policy *policy);
 
 /* ---- cgroup.c: version 2, where a part of the tree is ours ----------------------------------- */
 
@@ -67,9 +54,10 @@ struct run_cgroup {
     char path[512];
 };
 
-/* No delegated tree is no error: fd stays -1. What the policy needs and cannot have is one. */
-int run_cgroup_make(struct run_cgroup *cgroup, const struct policy *policy, const char *id,
-                    struct err *err) MUST_CHECK;
+/* No delegated tree is no error: fd stays -1. What the policy needs and cannot have is one. `weak`:
+ * what the fence itself cannot bound. */
+int run_cgroup_make(struct run_cgroup *cgroup, const struct policy *policy, unsigned weak,
+                    const char *id, struct err *err) MUST_CHECK;
 void run_cgroup_remove(struct run_cgroup *cgroup);
 
 /* ---- stdio.c, relay.c: what the job gets as 0, 1, 2 ------------------------------------------ */
@@ -83,6 +71,7 @@ struct relay {
     bool from_socket, to_socket;
     size_t chunk; /* most bytes a write may have without blocking; 0: any */
     size_t start, end;
+    unsigned reads_left; /* not 0: no writer is left but strangers; so many reads, then the end */
     char *buffer;
     struct job_result *tail_of; /* the last bytes are kept there */
     struct job_output *output;  /* everything is kept there, bounded */
@@ -91,19 +80,27 @@ struct relay {
 struct run_stdio {
     int job_fds[3]; /* descriptors for the job; -1: its own /dev/null */
     struct relay in, out, err;
+    int flags[3];       /* of the caller's descriptors that pass; -1: does not pass */
+    int64_t file_start; /* where the caller's stdin stood, when that is a file */
+    int peek_fd;        /* the job's end of its stdin pipe, when that is fed from a file; else -1 */
 };
 
 int run_stdio_open(struct run_stdio *stdio, const struct job_request *request,
                    struct job_result *result, struct err *err) MUST_CHECK;
 /* After the clone: the job's ends belong to the job. */
 void run_stdio_close_job_ends(struct run_stdio *stdio);
+/* Puts back what of a file the job has not read. */
+void run_stdio_give_back(struct run_stdio *stdio);
 void run_stdio_close(struct run_stdio *stdio);
 
 /* Takes over `from` and `to` where close_from and close_to say so, also on failure. */
 int relay_open(struct relay *relay, struct err *err) MUST_CHECK;
 bool relay_busy(const struct relay *relay);                       /* not done */
 size_t relay_poll(const struct relay *relay, struct pollfd *fds); /* 0 or 1 entries */
-void relay_step(struct relay *relay, short events);               /* one read or one write */
+/* The job is over: takes what it left in the pipe, and waits for nobody who got hold of its end. */
+void relay_finish(struct relay *relay);
+void relay_step(struct relay *relay, short events); /* one read or one write */
+size_t relay_left(const struct relay *relay);       /* bytes read and not yet written */
 void relay_close(struct relay *relay);
 
 /* ---- terminal.c: own pty instead of the caller's terminal ------------------------------------ */
@@ -118,6 +115,9 @@ struct run_terminal {
     struct winsize size;
 };
 
+/* The terminal on stdin belongs to another process group now: reading or setting it would stop us.
+ */
+bool run_terminal_in_background(void);
 bool run_terminal_wanted(const struct job_request *request);
 int run_terminal_prepare(struct run_terminal *terminal, struct err *err) MUST_CHECK;
 int run_terminal_enter(struct run_terminal *terminal, struct err *err) MUST_CHECK; /* raw mode */
@@ -203,6 +203,7 @@ struct run {
     int signal_fd;
 
     bool started, exited, reaped, gave_up;
+    bool tidy;               /* nothing is put aside any more */
     bool killing;            /* TERM was sent; KILL follows at kill_at_ms */
     uint64_t deadline_at_ms; /* 0: none */
     uint64_t kill_at_ms;     /* 0: none */

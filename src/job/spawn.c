@@ -2,6 +2,7 @@
 #include "job/run_priv.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <signal.h>
 
 struct refusal {
@@ -56,8 +57,13 @@ pid_t run_spawn(const struct init_args *args, int cgroup_fd, int *ret_pidfd, str
 {
     const uint64_t flags = fence_clone_flags(args->fence);
     int pidfd = -1;
-    pid_t pid = clone_new(flags, cgroup_fd, &pidfd);
+    pid_t pid;
 
+    /* Root's other groups would stay with the job, which can no longer give them up. Nobody else
+     * may do this, and root without the right for it has nothing to lose by going on. */
+    if (geteuid() == 0)
+        (void) setgroups(0, NULL);
+    pid = clone_new(flags, cgroup_fd, &pidfd);
     if (pid == -ENOSYS && cgroup_fd < 0)
         pid = clone_old(flags, &pidfd);
     if (pid < 0)

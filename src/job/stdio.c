@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -41,6 +42,8 @@ static int look(int fd, struct stat *status, enum stdio_way *ret_way, struct err
         return 0;
     }
     *ret_way = way_of(fd, status);
+    if (fd == STDIN_FILENO && run_terminal_in_background())
+        *ret_way = WAY_NULL; /* reading it would stop us, and a job that may read nothing as well */
     if (*ret_way != WAY_REFUSE)
         return 0;
     (void) err_set(err, EINVAL, "job.stdio", "%s is a folder or a block device", names[fd]);
@@ -127,7 +130,9 @@ int run_stdio_open(struct run_stdio *stdio, const struct job_request *request,
     *stdio = (struct run_stdio){.job_fds = {-1, -1, -1},
                                 .in = {.from = -1, .to = -1},
                                 .out = {.from = -1, .to = -1},
-                                .err = {.from = -1, .to = -1}};
+                                .err = {.from = -1, .to = -1},
+                                .flags = {-1, -1, -1},
+                                .peek_fd = -1};
     if (request->output != NULL)
         return open_kept(stdio, request->output, err);
     for (int fd = 0; r == 0 && fd < 3; fd++)
@@ -140,6 +145,14 @@ int run_stdio_open(struct run_stdio *stdio, const struct job_request *request,
         stdio->job_fds[0] = STDIN_FILENO;
     else if (ways[0] == WAY_RELAY)
         r = relay_input(stdio, err);
+    for (int fd = 0; fd < 3; fd++) {
+        if (ways[fd] == WAY_PASS)
+            stdio->flags[fd] = fcntl(fd, F_GETFL);
+    }
+    if (ways[0] == WAY_RELAY && S_ISREG(status[0].st_mode)) {
+        stdio->file_start = lseek(STDIN_FILENO, 0, SEEK_CUR);
+        stdio->peek_fd = fcntl(stdio->job_fds[0], F_DUPFD_CLOEXEC, 3);
+    }
     if (r == 0)
         r = open_outputs(stdio, status, ways, err);
     if (request->keep_tail)
@@ -167,8 +180,35 @@ void run_stdio_close_job_ends(struct run_stdio *stdio)
     }
 }
 
+/* A file that several commands read in turn ("while read line; do wattle run ...; done <list") then
+ * goes on where the job stopped reading, not where we did. */
+void run_stdio_give_back(struct run_stdio *stdio)
+{
+    int unread = 0;
+    int64_t at;
+
+    if (stdio->peek_fd < 0 || ioctl(stdio->peek_fd, FIONREAD, &unread) < 0)
+        return;
+    at = lseek(STDIN_FILENO, 0, SEEK_CUR) - unread - (int64_t) relay_left(&stdio->in);
+    if (at < stdio->file_start)
+        at = stdio->file_start; /* the job may have put bytes of its own into the pipe */
+    (void) lseek(STDIN_FILENO, at, SEEK_SET);
+}
+
+/* Flags of an open file are shared with whoever else has it: a job's O_NONBLOCK ends with the job.
+ */
+static void restore_flags(const struct run_stdio *stdio)
+{
+    for (int fd = 0; fd < 3; fd++) {
+        if (stdio->flags[fd] >= 0 && fcntl(fd, F_GETFL) != stdio->flags[fd])
+            (void) fcntl(fd, F_SETFL, stdio->flags[fd]);
+    }
+}
+
 void run_stdio_close(struct run_stdio *stdio)
 {
+    restore_flags(stdio);
+    cleanup_close(&stdio->peek_fd);
     run_stdio_close_job_ends(stdio);
     relay_close(&stdio->in);
     relay_close(&stdio->out);

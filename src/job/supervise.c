@@ -3,6 +3,7 @@
  * passed on. */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/pages.h"
 #include "job/run_priv.h"
 
 #include <errno.h>
@@ -150,6 +151,7 @@ static void start(struct run *run, const struct init_message *message)
     }
     if (run->killing)
         kill_all(run);
+    pages_give_back(); /* from here on it mostly sleeps */
 }
 
 /* The bytes were pid 1's to write: nothing is believed to end. */
@@ -232,10 +234,21 @@ static int reap_init(struct run *run, struct err *err)
     if (waitpid(run->init_pid, &status, 0) < 0 && errno != ECHILD)
         return err_set(err, errno, "job.wait", "cannot wait for the job");
     run->reaped = true;
+    run_stdio_give_back(&run->stdio);
     relay_close(&run->stdio.in);
     if (!run->exited) /* killed before it could report */
         run->result->status = WIFSIGNALED(status) ? status : SIGKILL;
     return 0;
+}
+
+/* ---- time to spare ------------------------------------------------------------------------- */
+
+#define IDLE_MS 50
+
+/* A job that lets us wait gives time for what short runs left. */
+static void use_the_time(struct run *run)
+{
+    run->tidy = run->tidy || !run_files_tidy(&run->files);
 }
 
 /* ---- the loop
@@ -263,6 +276,8 @@ static int wait_ms(const struct run *run)
 
     if (at == 0 || (run->deadline_at_ms != 0 && run->deadline_at_ms < at))
         at = run->deadline_at_ms != 0 ? run->deadline_at_ms : at;
+    if (run->started && !run->tidy && !run->reaped && (at == 0 || at > now + IDLE_MS))
+        return IDLE_MS;
     if (at == 0)
         return -1;
     if (at <= now)
@@ -311,10 +326,13 @@ static int turn(struct run *run, struct err *err)
     struct relay *relays[3];
     struct pollfd fds[SLOTS];
     const size_t count = fill_slots(run, fds, relays, all);
+    const int ready = poll(fds, count, wait_ms(run));
     int r = 0;
 
-    if (poll(fds, count, wait_ms(run)) < 0)
+    if (ready < 0)
         return errno == EINTR ? 0 : err_set(err, errno, "job.poll", "cannot wait for the job");
+    if (ready == 0)
+        use_the_time(run);
     check_clock(run);
     for (size_t i = SLOT_RELAYS; i < count; i++)
         relay_step(relays[i - SLOT_RELAYS], fds[i].revents);
@@ -326,6 +344,10 @@ static int turn(struct run *run, struct err *err)
         r = take_message(run, err);
     if (r == 0 && fds[SLOT_INIT].revents != 0)
         r = reap_init(run, err);
+    if (run->reaped) {
+        relay_finish(&run->stdio.out);
+        relay_finish(&run->stdio.err);
+    }
     return r;
 }
 
@@ -341,6 +363,7 @@ int run_supervise(struct run *run, struct err *err)
     const uint64_t deadline_ms = policy_get_limits(run->request->policy)->deadline_ms;
     int r = 0;
 
+    run_files_make_spare(&run->files);
     run->deadline_at_ms = deadline_ms == 0 ? 0 : clock_ms() + deadline_ms;
     while (r == 0 && !over(run))
         r = turn(run, err);

@@ -14,12 +14,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+bool run_terminal_in_background(void)
+{
+    const pid_t foreground = tcgetpgrp(STDIN_FILENO);
+
+    return foreground >= 0 && foreground != getpgrp();
+}
+
 bool run_terminal_wanted(const struct job_request *request)
 {
     if (request->output != NULL || request->tty == JOB_TTY_NO)
         return false;
     if (request->tty == JOB_TTY_YES)
         return true;
+    if (run_terminal_in_background())
+        return false;
     return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
 }
 
@@ -121,8 +130,10 @@ void run_terminal_leave(struct run_terminal *terminal)
 {
     if (!terminal->used)
         return;
+    /* What is still unread was typed for the job, or is the terminal's answer to what it printed.
+     */
     if (terminal->raw)
-        (void) tcsetattr(STDIN_FILENO, TCSADRAIN, &terminal->before);
+        (void) tcsetattr(STDIN_FILENO, TCSAFLUSH, &terminal->before);
     terminal->raw = false;
     if (terminal->watch_fd >= 0)
         (void) !write(terminal->watch_fd, "", 1); /* "all is well"; a dead watch is no loss now */

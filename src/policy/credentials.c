@@ -480,8 +480,11 @@ static const char *path_in_home(const char *path, const char *home)
 /* Whether the relative `path` is `top` or lies below it; both without a leading slash. */
 static bool is_at_or_below(const char *path, const char *top)
 {
-    size_t size = strlen(top);
+    size_t size;
 
+    if (path[0] != top[0] || (top[0] != '\0' && top[1] != '\0' && path[1] != top[1]))
+        return false; /* most of the table ends here */
+    size = strlen(top);
     return strncmp(path, top, size) == 0 && (path[size] == '\0' || path[size] == '/');
 }
 

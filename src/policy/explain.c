@@ -24,6 +24,36 @@ static const struct policy_place *place_over(const struct policy *policy, const 
     return deepest;
 }
 
+/* The job layer binds them for each run; a policy that was only derived may not have them yet. */
+static const struct policy_place *place_of_run(const char *path)
+{
+    static char home[] = POLICY_INSIDE_HOME, tmp[] = POLICY_INSIDE_TMP,
+                cache[] = POLICY_INSIDE_CACHE;
+    static char why[] = "the run's own";
+    static const struct policy_place places[] = {
+        {.kind = POLICY_PLACE_BIND, .access = POLICY_WRITE, .path = home, .why = why},
+        {.kind = POLICY_PLACE_BIND, .access = POLICY_WRITE, .path = tmp, .why = why},
+        {.kind = POLICY_PLACE_BIND, .access = POLICY_WRITE, .path = cache, .why = why},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+        if (path_is_below(path, places[i].path))
+            return &places[i];
+    }
+    return NULL;
+}
+
+/* What decides: the deeper of the two. */
+static const struct policy_place *place_at(const struct policy *policy, const char *path)
+{
+    const struct policy_place *of_run = place_of_run(path);
+    const struct policy_place *place = place_over(policy, path);
+
+    if (place == NULL || of_run == NULL)
+        return place != NULL ? place : of_run;
+    return strlen(place->path) < strlen(of_run->path) ? of_run : place;
+}
+
 /* Whether a rule opens or hides something below `place` that `path` is or lies in. */
 static bool rule_below(const struct policy *policy, const struct policy_place *place,
                        const char *path)
@@ -51,13 +81,48 @@ static char *follow(const struct policy_place *place, const char *path)
     return path_join(target, *rest == '/' ? rest + 1 : rest);
 }
 
+/* `name` is what follows "/dev". Folders hold names of their own. */
+static bool is_own_device(const char *name)
+{
+    static const char *const devices[] = {"null", "zero",  "full",   "random", "urandom",
+                                          "tty",  "stdin", "stdout", "stderr", "ptmx"};
+    static const char *const folders[] = {"/pts", "/shm", "/fd"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
+        if (str_equal(name + 1, devices[i]))
+            return true;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+        if (path_is_below(name, folders[i]))
+            return true;
+    }
+    return false;
+}
+
+/* /dev holds its few names and takes no others. /proc is there to be read: what little a process
+ * may set there is of itself. */
+static void answer_place(const struct policy_place *place, const char *path,
+                         struct policy_answer *ret)
+{
+    const char *rest = path + strlen(place->path);
+
+    ret->place = place;
+    ret->access = place->access;
+    if (place->kind == POLICY_PLACE_PROC || (place->kind == POLICY_PLACE_DEV && *rest == '\0')) {
+        ret->access = POLICY_READ;
+    } else if (place->kind == POLICY_PLACE_DEV && !is_own_device(rest)) {
+        ret->access = POLICY_HIDE;
+        ret->why = "not among the run's own devices";
+    }
+}
+
 void policy_explain(const struct policy *policy, const char *path, struct policy_answer *ret)
 {
     AUTO_FREE char *at = strdup(path);
 
     *ret = (struct policy_answer){.access = POLICY_HIDE};
     for (int hops = 0; at != NULL && path_is_clean(at) && hops < SYMLINKS_MAX; hops++) {
-        const struct policy_place *place = place_over(policy, at);
+        const struct policy_place *place = place_at(policy, at);
         char *next = NULL;
 
         if (place == NULL || rule_below(policy, place, at)) {
@@ -65,8 +130,7 @@ void policy_explain(const struct policy *policy, const char *path, struct policy
             return;
         }
         if (place->kind != POLICY_PLACE_SYMLINK) {
-            ret->access = place->access;
-            ret->place = place;
+            answer_place(place, at, ret);
             return;
         }
         next = follow(place, at);
@@ -77,6 +141,8 @@ void policy_explain(const struct policy *policy, const char *path, struct policy
 
 static const char *answer_why(const struct policy_answer *answer)
 {
+    if (answer->why != NULL)
+        return answer->why;
     if (answer->rule != NULL)
         return answer->rule->why;
     return answer->place != NULL ? answer->place->why : "no rule opens it";

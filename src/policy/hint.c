@@ -6,6 +6,7 @@
 #include "policy/hint_priv.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,17 +87,36 @@ static bool say_open_files(const struct shape *shape, const struct hint_line *li
                                    bound) == 0;
 }
 
-static bool say_file_size(const struct shape *shape, const struct hint_line *line, struct buf *hint)
+static bool add_file_size(const struct policy *policy, struct buf *hint)
 {
-    uint64_t bound = policy_get_limits(line->policy)->file_bytes;
+    uint64_t bound = policy_get_limits(policy)->file_bytes;
     char size[32];
 
-    (void) shape;
     str_from_bytes(bound, size, sizeof size);
     return bound > 0 && buf_printf(hint,
                                    "blocked: a file larger than %s; raise the bound with "
                                    "--file-size SIZE",
                                    size) == 0;
+}
+
+static bool say_file_size(const struct shape *shape, const struct hint_line *line, struct buf *hint)
+{
+    (void) shape;
+    return add_file_size(line->policy, hint);
+}
+
+/* The note was made while deriving, where the machine could be looked at. */
+static bool say_git(const struct shape *shape, const struct hint_line *line, struct buf *hint)
+{
+    (void) shape;
+    for (size_t i = 0; i < policy_notes(line->policy); i++) {
+        const char *note = policy_note_at(line->policy, i);
+
+        if (strstr(note, "git work tree") != NULL)
+            return buf_add_text(hint, "blocked: git: ") == 0 &&
+                   str_add_inert(hint, note, strlen(note)) == 0;
+    }
+    return false;
 }
 
 static bool say_memory(const struct shape *shape, const struct hint_line *line, struct buf *hint)
@@ -112,22 +132,25 @@ static bool say_memory(const struct shape *shape, const struct hint_line *line, 
                                    size) == 0;
 }
 
-/* A full disk looks the same, so the line must speak of /tmp or of no place at all. */
+/* A full disk looks the same, so the line must speak of what is in memory or of no place at all. */
 static bool say_space(const struct shape *shape, const struct hint_line *line, struct buf *hint)
 {
     uint64_t bound = policy_get_limits(line->policy)->tmp_bytes;
+    bool names_home = strstr(line->lower, POLICY_INSIDE_HOME "/") != NULL;
     bool names_tmp =
         strstr(line->lower, "/tmp/") != NULL && strstr(line->lower, POLICY_INSIDE_TMP) == NULL;
+    bool is_told = names_home || names_tmp;
     char size[32];
 
     (void) shape;
-    if (bound == 0 || (!names_tmp && strchr(line->lower, '/') != NULL))
+    if (bound == 0 || (!is_told && strchr(line->lower, '/') != NULL))
         return false;
     str_from_bytes(bound, size, sizeof size);
     return buf_printf(hint,
-                      "blocked: %s than %s in /tmp; use $TMPDIR, which is on disk, or raise the "
+                      "blocked: %s than %s in %s; use $TMPDIR, which is on disk, or raise the "
                       "bound with --tmp-size SIZE",
-                      names_tmp ? "more" : "perhaps more", size) == 0;
+                      is_told ? "more" : "perhaps more", size,
+                      names_home ? "the run's home" : "/tmp") == 0;
 }
 
 static const char no_namespaces[] = "blocked: namespaces: a run makes none of its own; switch the "
@@ -207,6 +230,9 @@ static const struct shape shapes[] = {
     {"could not read password", NULL, 0, say_text, no_terminal},
     {"no controlling terminal", NULL, 0, say_text, no_terminal},
 
+    /* what lies above the pen */
+    {"not a git repository", NULL, 0, say_git, NULL},
+
     /* network */
     {"could not resolve", NULL, 0, say_network, NULL},
     {"couldn't resolve", NULL, 0, say_network, NULL},
@@ -276,17 +302,20 @@ static size_t cause_start(const char *tail, size_t start, const char *lower)
 }
 
 /* Bytes that are no ASCII stay; NUL becomes a space. */
+static char lowered(char byte)
+{
+    if (byte == '\0')
+        return ' ';
+    return (char) (byte >= 'A' && byte <= 'Z' ? (unsigned char) byte | 0x20u
+                                              : (unsigned char) byte);
+}
+
 static void to_lower(const char *line, size_t size, char lower[LINE_MAX_BYTES])
 {
     size_t length = size < LINE_MAX_BYTES ? size : LINE_MAX_BYTES - 1;
 
-    for (size_t i = 0; i < length; i++) {
-        char c = line[i];
-
-        if (c >= 'A' && c <= 'Z')
-            c = (char) (c - 'A' + 'a');
-        lower[i] = c != '\0' ? c : ' ';
-    }
+    for (size_t i = 0; i < length; i++)
+        lower[i] = lowered(line[i]);
     lower[length] = '\0';
 }
 
@@ -319,6 +348,7 @@ static int read_line(struct hint_line *line, const char *tail, size_t start, siz
     AUTO(buf_free) struct buf hint = {0};
     char lower[LINE_MAX_BYTES];
     size_t before;
+    int added;
 
     to_lower(tail + start, end - start, lower);
     before = cause_start(tail, start, lower);
@@ -326,7 +356,9 @@ static int read_line(struct hint_line *line, const char *tail, size_t start, siz
     line->text = (struct hint_text){tail + start, end - start};
     line->before = (struct hint_text){tail + before, start - before};
     buf_init(&hint, HINT_LIMIT_BYTES);
-    return explain_line(line, &hint) ? add_once(&hint, lines, from) : 0;
+    added = explain_line(line, &hint) ? add_once(&hint, lines, from) : 0;
+    line->lower = NULL; /* ours, and gone now */
+    return added;
 }
 
 /* From the end: what a program said last is nearest to why it ended. */
@@ -346,4 +378,14 @@ int hint_find(const struct policy *policy, const char *home, const char *tail, s
         end = start > 0 ? start - 1 : 0;
     }
     return count;
+}
+
+int hint_find_end(const struct policy *policy, int exit_code, struct buf *lines)
+{
+    AUTO(buf_free) struct buf hint = {0};
+
+    buf_init(&hint, HINT_LIMIT_BYTES);
+    if (exit_code != 128 + SIGXFSZ || !add_file_size(policy, &hint))
+        return 0;
+    return add_once(&hint, lines, 0);
 }

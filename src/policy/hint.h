@@ -17,4 +17,8 @@
 int hint_find(const struct policy *policy, const char *home, const char *tail, size_t size,
               struct buf *lines);
 
+/* What the exit status alone says: a program that a bound ended with a signal had no last words.
+ * Appends a line unless `lines` has it. Returns the number of lines. */
+int hint_find_end(const struct policy *policy, int exit_code, struct buf *lines);
+
 #endif

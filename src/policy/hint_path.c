@@ -267,13 +267,15 @@ static char *path_to_open(const struct hint_line *line, enum intent intent, cons
     return TAKE_PTR(parent);
 }
 
+/* `against` (NULL: none) is the rule in the way: one for a path above its own would not win. */
 static void add_proposal(const struct hint_line *line, enum intent intent, const char *path,
-                         struct buf *hint)
+                         const struct policy_rule *against, struct buf *hint)
 {
     AUTO_FREE char *open = path_to_open(line, intent, path);
     bool writing = intent == WRITES || intent == MAKES;
 
-    if (open == NULL || !may_propose(line, open, writing))
+    if (open == NULL || !may_propose(line, open, writing) ||
+        (against != NULL && !path_is_below(open, against->path)))
         return;
     (void) buf_printf(hint, "; allow it with %s ", writing ? "--rw" : "--ro");
     add_path(line, open, hint);
@@ -318,7 +320,7 @@ static bool add_hidden(const struct hint_line *line, const struct policy_rule *r
         (void) str_add_inert(hint, rule->why, strlen(rule->why));
     } else {
         (void) buf_add_text(hint, " is outside the policy");
-        add_proposal(line, intent, path, hint);
+        add_proposal(line, intent, path, NULL, hint);
     }
     return true;
 }
@@ -351,7 +353,7 @@ static bool add_read_only(const struct hint_line *line, const struct policy_rule
     (void) buf_add_text(hint, rule->hold ? ": kept as it is by " : ": read-only by ");
     (void) str_add_inert(hint, rule->why, strlen(rule->why));
     if (!rule->hold && (rule->origin == POLICY_FROM_FLAG || rule->origin == POLICY_FROM_OWNER))
-        add_proposal(line, intent, path, hint);
+        add_proposal(line, intent, path, rule, hint);
     return true;
 }
 

@@ -1,4 +1,6 @@
 /* The policy as data: what it holds, places, environment, notes. Rules: rules.c. */
+#include "policy/policy.h"
+
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "policy/policy_priv.h"

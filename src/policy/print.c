@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define PATH_COLUMN 40
@@ -52,19 +53,59 @@ static const struct layer layers[] = {
     {POLICY_REQUIRE_GUARD, "guard"},
 };
 
+/* What wattle itself sets. The names may hold anything when the owner sets them: a header with a
+ * token is a value of GIT_CONFIG_VALUE_0. So the value decides as well. */
+static bool env_is_of_wattle(const char *name, const char *value)
+{
+    static const struct {
+        const char *name; /* or its beginning */
+        const char *value;
+    } known[] = {
+        {"GIT_CONFIG_KEY_", "commit.gpgsign"},
+        {"GIT_CONFIG_KEY_", "tag.gpgsign"},
+        {"GIT_CONFIG_VALUE_", "false"},
+        {"MAVEN_OPTS", "-Dmaven.repo.local=" POLICY_INSIDE_CACHE "/maven"},
+        {"UV_LINK_MODE", "copy"},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+        if (str_starts(name, known[i].name) && str_equal(value, known[i].value))
+            return true;
+    return false;
+}
+
 /* Values that may be shown: what describes a place or a language. Any other may be a secret. */
 static bool env_is_harmless(const char *name, const char *value)
 {
     static const char *const names[] = {
-        "CI",     "COLORTERM", "COLUMNS", "EDITOR",   "HOME",
-        "LANG",   "LANGUAGE",  "LINES",   "LOGNAME",  "PAGER",
-        "PATH",   "PWD",       "SHELL",   "SHLVL",    "TERM",
-        "TMPDIR", "TZ",        "USER",    "NO_COLOR", "SOURCE_DATE_EPOCH",
+        "CI",
+        "COLORTERM",
+        "COLUMNS",
+        "EDITOR",
+        "GIT_CONFIG_COUNT",
+        "HOME",
+        "LANG",
+        "LANGUAGE",
+        "LINES",
+        "LOGNAME",
+        "PAGER",
+        "PATH",
+        "PWD",
+        "SHELL",
+        "SHLVL",
+        "TERM",
+        "TMPDIR",
+        "TZ",
+        "USER",
+        "NO_COLOR",
+        "SOURCE_DATE_EPOCH",
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
         if (str_equal(name, names[i]))
             return true;
+    if (env_is_of_wattle(name, value))
+        return true;
     return str_starts(name, "LC_") || str_starts(value, POLICY_INSIDE_TOP "/");
 }
 
@@ -114,13 +155,20 @@ static void text_head(const struct policy *policy, struct buf *buf)
     (void) buf_add_text(buf, policy_required(policy) == 0 ? " nothing more\n" : "\n");
 }
 
+/* Of what wattle adds by itself most is optional, and nobody waits for it. */
+static bool is_asked_for(const struct policy_rule *rule)
+{
+    return rule->origin == POLICY_FROM_OWNER || rule->origin == POLICY_FROM_FLAG ||
+           rule->origin == POLICY_FROM_ADMIN;
+}
+
 static void text_rule(const struct policy_rule *rule, struct buf *buf)
 {
     (void) buf_printf(buf, "  %-7s", rule->hold ? "held" : policy_access_name(rule->access));
     add_padded(buf, rule->path, PATH_COLUMN);
     add_inert(buf, rule->why);
     (void) buf_printf(buf, " (%s%s)\n", policy_origin_name(rule->origin),
-                      rule->optional ? ", if it is there" : "");
+                      rule->optional && is_asked_for(rule) ? ", if it is there" : "");
 }
 
 static void text_place(const struct policy_place *place, struct buf *buf)
@@ -161,15 +209,22 @@ static int text_env(const char *text, struct buf *buf, struct err *err)
     return 0;
 }
 
+void policy_print_time(uint64_t time_ms, char *text, size_t size)
+{
+    if (time_ms == 0)
+        (void) snprintf(text, size, "none");
+    else if (time_ms % 1000 == 0)
+        (void) snprintf(text, size, "%" PRIu64 " s", time_ms / 1000);
+    else
+        (void) snprintf(text, size, "%" PRIu64 " ms", time_ms);
+}
+
 static void text_time(struct buf *buf, const char *name, uint64_t time_ms)
 {
-    (void) buf_printf(buf, "  %-12s", name);
-    if (time_ms == 0)
-        (void) buf_add_text(buf, "none\n");
-    else if (time_ms % 1000 == 0)
-        (void) buf_printf(buf, "%" PRIu64 " s\n", time_ms / 1000);
-    else
-        (void) buf_printf(buf, "%" PRIu64 " ms\n", time_ms);
+    char text[32];
+
+    policy_print_time(time_ms, text, sizeof text);
+    (void) buf_printf(buf, "  %-12s%s\n", name, text);
 }
 
 static void text_bytes(struct buf *buf, const char *name, uint64_t bytes)
@@ -190,7 +245,7 @@ static void text_limits(const struct policy_limits *limits, struct buf *buf)
     (void) buf_printf(buf, "  %-12s%" PRIu64 "\n", "processes", limits->processes);
     (void) buf_printf(buf, "  %-12s%" PRIu64 " in one process\n", "open files", limits->open_files);
     text_bytes(buf, "file size", limits->file_bytes);
-    text_bytes(buf, "/tmp", limits->tmp_bytes);
+    text_bytes(buf, "/tmp, home", limits->tmp_bytes);
     text_bytes(buf, "/dev/shm", limits->shm_bytes);
 }
 

@@ -20,12 +20,16 @@ struct policy_answer {
     enum policy_access access;
     const struct policy_rule *rule;   /* borrowed; NULL when none decides */
     const struct policy_place *place; /* set when a path inside is the job's own (/tmp, /dev ...) */
+    const char *why;                  /* borrowed; NULL: the reason of the rule or place */
 };
 void policy_explain(const struct policy *policy, const char *path, struct policy_answer *ret);
 
 /* One line: "read   /usr/bin/make: system programs (base rule '/usr')". */
 int policy_print_answer(const struct policy_answer *answer, const char *path, struct buf *buf,
                         struct err *err) MUST_CHECK;
+
+/* "2 s", "1500 ms", "none" for 0. */
+void policy_print_time(uint64_t time_ms, char *text, size_t size);
 
 /* {"path","verdict","rule","origin","why"}, "place" instead of rule and origin where it decides;
  * null for what is not there. Caller json_decref's. */

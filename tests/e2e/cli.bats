@@ -6,7 +6,7 @@ load lib
 # A home and a project of the test's own, with nothing of the caller's configuration. Not in /tmp or
 # /var/tmp: a run has its own.
 setup() {
-    HOME=$(mktemp -d "$HOME/wattle-cli-XXXXXX")
+    HOME=$(mktemp -d "$(getent passwd "$EUID" | cut -d: -f6)/wattle-cli-XXXXXX")
     export HOME
     unset XDG_CONFIG_HOME XDG_STATE_HOME XDG_CACHE_HOME XDG_RUNTIME_DIR
     mkdir -p "$HOME/project"
@@ -140,6 +140,9 @@ bad_usage() {
 2|'version' takes no arguments, not 'x'|version x
 2|'doctor' takes no arguments, not 'x'|doctor x
 2|unknown command 'frobnicate'|help frobnicate
+2|'help' knows no 'x' of 'run'|help run x
+2|'help' knows no 'x' of 'policy show'|help policy show x
+2|unknown command '-v'; options follow the command, as in 'wattle run -v'|-v run
 125|no command to run|run
 125|no command to run|run --
 125|unknown option '--timout'; did you mean '--timeout'?|run --timout 5 true
@@ -296,6 +299,54 @@ assert policy["fence"]["mechanism"] == "native", policy["fence"]
 PYTHON
 }
 
+@test "--dry-run names the folders of a run, and where the pen's cache is on disk" {
+    need "$WATTLE" run -- true
+    run -0 "$WATTLE" run -- bash -c 'echo kept >/wattle/cache/kept'
+    run -0 "$WATTLE" run --dry-run --json -- ls
+    python3 - "$output" <<'PYTHON'
+import glob, json, os, sys
+policy = json.loads(sys.argv[1])
+places = {place["path"]: place for place in policy["places"]}
+home = os.environ["HOME"]
+assert places["/wattle/home"]["kind"] == "tmpfs" and places["/wattle/home"]["bytes"] == 256 << 20
+assert places["/wattle/tmp"]["source"] == home + "/.cache/wattle/scratch/run-*"
+[cache] = glob.glob(places["/wattle/cache"]["source"])
+assert cache.startswith(home + "/.local/state/wattle/caches/"), cache
+assert os.path.exists(cache + "/kept")
+PYTHON
+    run -0 "$WATTLE" run --dry-run --caches job -- ls
+    [[ $output == *"/wattle/cache "*"gone with the run"*"/.cache/wattle/scratch/run-*-cache"* ]]
+    [[ $output != *"if it is there"* ]]
+}
+
+@test "of the environment wattle makes itself every value is shown" {
+    run -0 env -i HOME="$HOME" PATH="$PATH" "$WATTLE" policy show
+    [[ $output == *UV_LINK_MODE=copy* && $output != *"value not shown"* ]]
+    run -0 env -i HOME="$HOME" PATH="$PATH" "$WATTLE" policy show -e TOKEN=s3cret
+    [[ $output == *"TOKEN (value not shown)"* && $output != *s3cret* ]]
+}
+
+@test "a deadline is told in seconds, and with its option only when that set it" {
+    need "$WATTLE" run -- true
+    run -124 "$WATTLE" run --timeout 1 -- sleep 30
+    [[ $output == *"ended: its time of 1 s was over (--timeout)"* ]]
+    mkdir -p "$HOME/.config/wattle"
+    echo '{"wattle": {"timeout": "1s"}}' >"$HOME/.config/wattle/config.json"
+    run -124 "$WATTLE" run -- sleep 30
+    [[ $output == *"ended: its time of 1 s was over"* && $output != *--timeout* ]]
+}
+
+@test "the example of a policy file can be used as it stands" {
+    need "$WATTLE" run -- true
+    mkdir -p "$HOME/.config/wattle" "$HOME/reference" "$HOME/project/secrets"
+    sed -n '/^```$/,/^```$/{/^```$/!p}' "$BATS_TEST_DIRNAME/../../docs/man/wattle-policy.5.scd" \
+        >"$HOME/.config/wattle/config.json"
+    [[ -s $HOME/.config/wattle/config.json ]]
+    run -0 "$WATTLE" policy check
+    "$WATTLE" doctor --json | grep -q '"landlock_abi": *0' && cannot "no Landlock"
+    run -0 "$WATTLE" run -- true
+}
+
 @test "policy explain says whether a path is open, and why" {
     need "$WATTLE" run -- true
     mkdir -p "$HOME/notes" "$HOME/.ssh"
@@ -320,6 +371,7 @@ PYTHON
 
 @test "policy check reads the owner's files and those named" {
     run -0 "$WATTLE" policy check
+    [[ -e /etc/wattle/config.json || $output == "nothing to check: "*"$HOME/.config/wattle"* ]]
     mkdir -p "$HOME/.config/wattle"
     echo '{"filesystem": {"allowRead": ["~/reference"]}}' >"$HOME/.config/wattle/config.json"
     run -0 "$WATTLE" policy check
@@ -327,6 +379,9 @@ PYTHON
     echo '{"filesystem": {"allowRaed": []}}' >bad.json
     run -1 "$WATTLE" policy check "$PWD/bad.json"
     [[ $output == *allowRaed*allowRead* ]]
+    echo '{"filesystem": {},}' >comma.json
+    run -1 "$WATTLE" policy check "$PWD/comma.json"
+    [[ $output == *"hint: JSON has no comments and no trailing commas"* ]]
     run -1 "$WATTLE" policy check missing.json
     [[ $output == *missing.json* ]]
     run -1 "$WATTLE" policy check --json "$PWD/bad.json"
@@ -344,4 +399,34 @@ PYTHON
     [[ $output == *"wattle: blocked:"*"--ro ~/notes"* ]]
     run -1 "$WATTLE" run -q -- cat "$HOME/notes/a"
     [[ $output != *wattle:* ]]
+}
+
+@test "policy check refuses a file that others may write, as a run does" {
+    mkdir -p "$HOME/.config/wattle"
+    echo '{}' >"$HOME/.config/wattle/config.json"
+    chmod 600 "$HOME/.config/wattle/config.json"
+    run -0 "$WATTLE" policy check
+    chmod 666 "$HOME/.config/wattle/config.json"
+    run -1 "$WATTLE" policy check
+    [[ $output == *"can be changed by other users"* && $output == *"chmod go-w"* ]]
+    run -125 "$WATTLE" run -- true
+    [[ $output == *"can be changed by other users"* ]]
+}
+
+# Below DESTDIR only.
+@test "make install puts the built files where make uninstall finds them, and builds nothing" {
+    local build=${WATTLE%/src/cli/wattle} top=$BATS_TEST_DIRNAME/../.. before
+    need_tools make meson ninja
+    [[ -w $build/meson-logs ]] || cannot "the build folder is somebody else's"
+    before=$(stat -c %y "$WATTLE" "$build/build.ninja")
+    run -0 make -s -C "$top" install BUILD="$build" PREFIX=/usr/local \
+        DESTDIR="$(realpath --relative-to="$top" .)/root"
+    [[ -x root/usr/local/bin/wattle && -e root/usr/local/share/wattle/policy.schema.json ]]
+    [[ $(stat -c %y "$WATTLE" "$build/build.ninja") == "$before" ]] # neither built nor configured
+    echo mine | tee root/usr/local/bin/other root/usr/local/share/wattle/mine >/dev/null
+    run -0 make -s -C "$top" uninstall BUILD="$build" PREFIX=/usr DESTDIR="$PWD/root"
+    [[ $output == "nothing of wattle is installed below $PWD/root/usr" ]]
+    run -0 make -s -C "$top" uninstall BUILD="$build" PREFIX=/usr/local DESTDIR="$PWD/root"
+    [[ $output == *"removed $PWD/root/usr/local/bin/wattle"* ]]
+    [[ $(cd root && find . -type f | sort) == $'./usr/local/bin/other\n./usr/local/share/wattle/mine' ]]
 }

@@ -98,6 +98,17 @@ agree() {
     run "$WATTLE" policy explain --ro "$HOME" "$HOME/.ssh/id_rsa"
     ended 1
     said credential
+    run "$WATTLE" policy explain "$HOME/.ssh/id_x"
+    ended 1
+    said "a place for credentials, which only a rule with its exact name opens"
+    run "$WATTLE" policy explain --write /dev/null /dev/shm/x
+    ended 0
+    run "$WATTLE" policy explain /dev/null /dev/kvm
+    ended 1
+    said "hidden /dev/kvm: not among the run's own devices"
+    run "$WATTLE" policy explain /proc/self/status
+    ended 0
+    said "read "
     run "$WATTLE" policy explain /usr/bin/env ./x ~/work
     [[ $status == 1 ]] || fail "one of three is hidden"
     run "$WATTLE" policy explain

@@ -48,3 +48,32 @@ setup() {
     ((count <= 3)) || fail "$count hints"
     ! grep '^wattle: ' <<<"$stderr" | grep -q $'\033' || fail "a control character in a hint"
 }
+
+@test "a program that the bound on file sizes ended is told so" {
+    inside --file-size 64K -- bash -c 'exec dd if=/dev/zero of=big bs=64K count=2'
+    ended 153
+    said "a file larger than 64 KiB; raise the bound with --file-size"
+}
+
+@test "git below the top of a work tree is told to use the top" {
+    need_tools git
+    git init -q "$PEN"
+    mkdir "$PEN/deep"
+    run --separate-stderr "$WATTLE" run --pen "$PEN/deep" -- git status
+    failed_inside
+    said "use --pen '$PEN'"
+}
+
+@test "what does not fit on a line is not cut into another proposal" {
+    local line lines=0
+    # cut at 1 KiB each of these would propose another path, and one of its kind "--ro ~/.ssh"
+    inside -- bash -c 'for n in 500 700 900; do printf "cat: %s/.ssh%0*d: Permission denied\n" "$1" "$n" 0 >&2; done; exit 1' \
+        job "$HOME"
+    failed_inside
+    while IFS= read -r line; do
+        [[ $line =~ /\.ssh(0+)\ is\ .*\ --ro\ ~/\.ssh(0+)$ && ${BASH_REMATCH[1]} == "${BASH_REMATCH[2]}" ]] ||
+            fail "cut: ${line: -80}"
+        ((++lines))
+    done < <(grep '^wattle: ' <<<"$stderr")
+    same "$lines" 3 "hints"
+}

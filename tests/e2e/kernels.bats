@@ -30,14 +30,14 @@ holds_here() {
     works -- true
     inside --ro "$OUT" --deny "$OUT/secret" -- bash -c '
         cat "$1/secret"; cat "$2/.profile"; { echo PWNED >"$1/canary"; } 2>/dev/null; ln "$1/canary" alias
-        kill "$3"; mount -t tmpfs none /tmp; unshare -Ur true; ./attempt tcp 22; ./attempt user-namespace
-        ./attempt open-tree /; ./attempt io-uring; touch /usr/x /etc/x; echo over' job "$OUT" "$HOME" "$PID"
+        kill "$3"; mkdir -p m; mount -t tmpfs none m; unshare -Ur true; ./attempt tcp 22; ./attempt user-namespace
+        ./attempt open-tree /; ./attempt io-uring; touch /usr/wattle-planted /etc/wattle-planted; echo over' job "$OUT" "$HOME" "$PID"
     ended 0
     said_not topsecret
     said_not ': got'
     printed_last over
     holds "$OUT/canary" clean
-    absent alias
+    absent alias /usr/wattle-planted /etc/wattle-planted
     alive "$PID" || fail "killed a process outside"
     stop_outside
 }

@@ -88,6 +88,17 @@ all_gone() {
     all_gone
 }
 
+@test "processes outside live through starts, deadlines and stops" {
+    outside sleep 300
+    local canary=$PID round
+    for round in {1..8}; do
+        inside --timeout 30ms --kill-after 10ms -- bash -c 'trap "" TERM; sleep 60 & wait'
+        outside "$WATTLE" run --pen "$PEN" -- sleep 60
+        kill -KILL "$PID"
+    done
+    alive "$canary" || fail "killed in round $round"
+}
+
 @test "kill -9 of wattle ends the whole job" {
     start_deaf
     kill -KILL "$RUN"
@@ -342,4 +353,80 @@ import socket; socket.socket(socket.AF_UNIX).bind(\"sock\")"'
     same "$(snapshot "$PEN")" "$before" "the pen"
     works -- true
     same "$(own_names)" "$own" "wattle's own folders after the next start"
+}
+
+@test "a file as stdin goes on where the job stopped reading" {
+    seq 1 200000 >numbers
+    local line lines=0
+    while read -r line && ((lines < 3)); do
+        works -- echo "$line"
+        lines=$((lines + 1))
+    done <numbers
+    same "$lines" 3 "commands that a loop over a file ran"
+    { "$WATTLE" run --pen "$PEN" -- bash -c 'read -r x; echo "inside $x"'; read -r line; } <numbers >seen
+    same "$line" 2 "the line after the one the job read"
+    holds seen 'inside 1'
+}
+
+# Sends its descriptors over the unix socket in the pen, to a job that outlives it.
+send_fds='import array, os, socket, sys
+s = socket.socket(socket.AF_UNIX); s.connect("x.sock")
+fds = [os.open(p, os.O_RDONLY) for p in sys.argv[2:]] or [int(sys.argv[1])]
+s.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]); s.recv(1)'
+keep_fds='import os, socket, sys, time
+s = socket.socket(socket.AF_UNIX); s.bind("x.sock"); s.listen(1)
+open("listening", "w"); c, _ = s.accept()
+m, fds, _, _ = socket.recv_fds(c, 1, 4); c.send(b"x")
+while not os.path.exists("stop"):
+    for fd in fds:
+        try: os.write(fd, b"STRANGER\n")
+        except OSError: pass
+        try: print(os.fstat(fd).st_ino, flush=True)
+        except OSError: pass
+    time.sleep(0.02)'
+
+@test "a run ends with its command, whoever got hold of its stdout" {
+    need_tools python3
+    outside bash -c '"$1" run --pen "$2" -- /usr/bin/python3 -c "$3" >keeper.out' caller "$WATTLE" "$PEN" "$keep_fds"
+    local keeper=$PID
+    until_true test -e listening
+    "$WATTLE" run --pen "$PEN" -- /usr/bin/python3 -c "$send_fds" 1 >out.txt
+    local size
+    size=$(stat -c %s out.txt)
+    until_true bash -c '[[ $(wc -l <keeper.out) -gt 20 ]]' # it is still writing
+    same "$(stat -c %s out.txt)" "$size" "size of the file after the run"
+    touch stop
+    wait "$keeper" || true
+}
+
+@test "what a job has seen of its temporary folder is never given to another" {
+    need_tools python3
+    outside bash -c '"$1" run --pen "$2" -- /usr/bin/python3 -c "$3" >keeper.out' caller "$WATTLE" "$PEN" "$keep_fds"
+    local keeper=$PID seen
+    until_true test -e listening
+    "$WATTLE" run --pen "$PEN" -- /usr/bin/python3 -c "$send_fds" 0 /wattle/tmp /wattle/home
+    until_true bash -c '[[ $(wc -l <keeper.out) -gt 4 ]]'
+    seen=$(sort -u keeper.out | head -n 1)
+    for _ in {1..10}; do
+        works -- stat -c %i /wattle/tmp
+        ! grep -qx "$output" keeper.out || fail "the folder of inode $output was used again (seen: $seen)"
+    done
+    touch stop
+    wait "$keeper" || true
+}
+
+@test "flags that a job sets on a pipe of the caller end with it" {
+    # shellcheck disable=SC2016 # for the other shells
+    run bash -c '{ sleep 0.5; echo late; } | { "$1" run --pen "$2" -- /usr/bin/python3 -c "
+import fcntl, os
+fcntl.fcntl(0, fcntl.F_SETFL, os.O_NONBLOCK)"; cat; }' caller "$WATTLE" "$PEN"
+    ended 0
+    printed late
+}
+
+@test "a file as stdin never goes back further than this run has read" {
+    seq 1 9 >numbers
+    { read -r _; read -r _; "$WATTLE" run --pen "$PEN" -- bash -c 'for i in {1..50}; do echo xxxxxxx; done >/proc/self/fd/0'
+        read -r line; } <numbers
+    same "$line" 3 "the line after a job that put bytes into its own stdin"
 }

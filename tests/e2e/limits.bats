@@ -24,7 +24,7 @@ for pid in children: os.waitpid(pid, 0)'
 # The machine bounds processes by the pid namespace's own pid_max (also for root), or for an ordinary
 # user by RLIMIT_NPROC.
 weak() {
-    "$WATTLE" run --pen "$PEN" --status-fd 3 -- true 3>&1 | json '" ".join(v.get("weak", []))' 
+    "$WATTLE" run --pen "$PEN" --status-fd 3 -- true 3>&1 | json '" ".join(v.get("weak", []))'
 }
 
 # Root's processes are bounded by pid_max alone, which no kernel lets go below 301.
@@ -44,7 +44,7 @@ most_processes() {
     alive "$PID"
     works -- bash -c "$(declare -f forks); forks"
     said 600
-    works --pids 100 -- bash -c 'sleep 60 & kill $!; wait'
+    works --pids "$most" -- bash -c 'sleep 60 & kill $!; wait'
 }
 
 @test "the job cannot lift its bound on processes" {
@@ -139,6 +139,16 @@ in_cgroup2() {
 @test "a job is the first to go when memory runs out" {
     works -- cat /proc/self/oom_score_adj
     ((output > $(cat /proc/self/oom_score_adj) || output == 1000)) || fail "oom_score_adj is $output"
+}
+
+@test "a bound that would not bind root is refused" {
+    only_root
+    inside --pids 100 -- touch ran
+    ended 125
+    said 301
+    absent ran
+    works --pids 301 -- touch ran
+    present ran
 }
 
 @test "nonsense for a bound is refused" {

@@ -81,11 +81,9 @@ works_in() {
 }
 
 @test "a pen under /tmp, with a /tmp of its own around it" {
-    local where
-    where=$(mktemp -d /tmp/wattle-e2e-XXXXXX)
-    works_in "$where"
-    run "$WATTLE" run --pen "$where" -- bash -c 'echo x >/tmp/other && cat /tmp/other; ls -A /tmp | wc -l'
-    rm -rf "$where"
+    temp_folder /tmp
+    works_in "$FOLDER"
+    run "$WATTLE" run --pen "$FOLDER" -- bash -c 'echo x >/tmp/other && cat /tmp/other; ls -A /tmp | wc -l'
     printed "$(printf 'x\n2')"
     absent /tmp/other
 }

@@ -84,6 +84,11 @@ odd_run() {
     ended 0
 }
 
+@test "without even a name of its own in argv" {
+    run --separate-stderr odd_start --no-argv -- "$WATTLE"
+    ((status > 0 && status < 127)) || fail "a start without arguments"
+}
+
 @test "all of it at once" {
     odd_run --cwd-deleted "$OUT/gone" --close 0 --close 1 --close 2 --block-all --ignore 17 --umask 0777 --nofile 16 --empty-env
 }

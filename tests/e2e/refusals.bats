@@ -208,12 +208,62 @@ config() {
 @test "a policy file given by -p: not there, in the pen, or not understood" {
     refuses "none.json" -p "$OUT/none.json" --pen "$PEN" "${R[@]}"
     echo '{"filesystem": {"allowWrite": ["~/outside"]}}' >"$PEN/p.json"
+    cp p.json "$HOME/p.json"
     cp p.json "$OUT/p.json"
     BEFORE=$(snapshot "$HOME")
-    refuses "p.json" -p "$PEN/p.json" --pen "$PEN" "${R[@]}"
-    run "$WATTLE" run --pen "$PEN" -p "$OUT/p.json" -- touch "$OUT/made"
+    refuses "p.json,lies in the pen" -p "$PEN/p.json" --pen "$PEN" "${R[@]}"
+    refuses "p.json,lies in the pen" -p "$OUT/../work/pen/p.json" --pen "$PEN" "${R[@]}"
+    refuses "'$OUT/p.json',next one" -p "$OUT/p.json" --pen "$PEN" "${R[@]}"
+    run "$WATTLE" run --pen "$PEN" -p ../../p.json -- touch "$OUT/made"
     ended 0
     present "$OUT/made"
+}
+
+@test "symlinks that a job or a repository could change choose nothing" {
+    ln -s "$OUT" gitlink
+    ln -s real .vscode
+    mkdir real
+    BEFORE=$(snapshot "$HOME")
+    local flag
+    for flag in --ro --rw --deny; do
+        refuses "$flag,'$PEN/gitlink','$OUT'" "$flag" gitlink "${R[@]}"
+        refuses "$flag,'$PEN/.vscode','$PEN/real'" "$flag" .vscode "${R[@]}"
+    done
+    refuses "-C,'$PEN/gitlink','$OUT'" --ro "$OUT" -C gitlink "${R[@]}"
+    run "$WATTLE" run -C .vscode -- true
+    ended 0
+}
+
+@test "the folders of all sockets are not opened" {
+    local path
+    for path in /run /var/run /run/user "/run/user/$EUID"; do
+        [[ -d $path ]] || continue
+        refuses "'$(realpath "$path")',--unix" --ro "$path" "${R[@]}"
+        refuses "'$(realpath "$path")',--unix" --rw "$path" "${R[@]}"
+    done
+}
+
+@test "a configuration whose symlink a job could replace" {
+    mkdir -p "$HOME/dotfiles/wattle" "$HOME/.config"
+    ln -s ../dotfiles/wattle "$HOME/.config/wattle"
+    BEFORE=$(snapshot "$HOME")
+    refuses "'$HOME/.config/wattle',open less" --rw "$HOME/.config" "${R[@]}"
+    XDG_CONFIG_HOME=$HOME/.cfg2 refuses "'$HOME/.config/wattle',open less" --rw "$HOME/.config" "${R[@]}"
+    run "$WATTLE" run --ro "$HOME/.config" -- true
+    ended 0
+}
+
+@test "a configuration below a folder that a group may write" {
+    only_root # may give folders away
+    mkdir -p "$HOME/.config/wattle"
+    chown 0:54321 "$HOME/.config"
+    chmod 775 "$HOME/.config"
+    BEFORE=$(snapshot "$HOME")
+    refuses "'$HOME/.config',chmod" --pen "$PEN" "${R[@]}"
+    chmod 755 "$HOME/.config"
+    chown 54321 "$HOME/.config"
+    BEFORE=$(snapshot "$HOME")
+    refuses "'$HOME/.config',54321" --pen "$PEN" "${R[@]}"
 }
 
 @test "files of a repository are never read as policy" {

@@ -36,16 +36,18 @@ setup() {
     run ptydrive.py 'expect=up' 'send=\x03' 'expect=caught' wait cooked -- "${T[@]}" \
         bash -c 'trap "echo caught; exit 9" INT; echo up; while :; do sleep 0.05; done'
     said 'exit: 9'
-    run ptydrive.py 'expect=up' 'send=\x1c' wait cooked -- "${T[@]}" bash -c 'echo up; exec sleep 60'
+    # Not bash, which ignores SIGQUIT until it has executed the next program.
+    run ptydrive.py 'expect=up' 'send=\x1c' wait cooked -- "${T[@]}" sh -c 'echo up; exec sleep 60'
     said 'exit: 131'
 }
 
 @test "an interactive shell with job control" {
-    run ptydrive.py 'expect=ready' 'send=sh -c "echo up-$((2+3)); exec sleep 100"\r' \
-        'expect=up-5' 'send=\x1a' 'expect=Stopped' 'send=jobs\r' 'expect=Stopped' 'send=bg\r' 'expect=&' \
-        'send=kill %1; wait; echo over-$((6*7))\r' 'expect=over-42' \
-        'send=cat\r' 'send=typed\r' 'expect=typed' 'send=\x04' 'send=echo again-$((7*7))\r' 'expect=again-49' \
-        'send=exit 3\r' wait cooked -- "${T[@]}" bash --norc -c 'echo ready; exec bash --norc -i'
+    # Every key waits for what it is meant for: the prompt, or the program that reads it.
+    run ptydrive.py 'expect=> ' 'send=sh -c "echo up-$((2+3)); exec sleep 100"\r' \
+        'expect=up-5' 'send=\x1a' 'expect=Stopped' 'expect=> ' 'send=jobs\r' 'expect=Stopped' 'expect=> ' \
+        'send=bg\r' 'expect=&' 'expect=> ' 'send=kill %1; wait; echo over-$((6*7))\r' 'expect=over-42' 'expect=> ' \
+        'send=sh -c "echo up-$((3+4)); exec cat"\r' 'expect=up-7' 'send=typed\r' 'expect=typed' 'expect=typed' \
+        'send=\x04' 'expect=> ' 'send=exit 3\r' wait cooked -- "$WATTLE" run -e 'PS1=> ' --pen "$PEN" -- bash --norc -i
     ended 0
     said 'exit: 3'
     said_not 'no job control'
@@ -110,4 +112,10 @@ for i in range(500):
     said one
     said two
     said three
+}
+
+@test "in the background of a shell it takes no terminal, and runs to its end" {
+    run ptydrive.py 'expect=> ' "send=$WATTLE run --pen '$PEN' -- sh -c 'sleep 0.2; echo done >bgout' & wait; cat bgout; echo over-\$((6*7))\\r" \
+        'expect=done' 'expect=over-42' 'send=exit\r' wait -- env PS1='> ' bash --norc --noprofile -i
+    ended 0
 }

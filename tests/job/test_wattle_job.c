@@ -141,14 +141,6 @@ static void receive(const struct world *world, struct answer *answer)
     buf_init(&answer->frame, WIRE_LIMIT_BYTES);
     assert_int_equal(wire_receive(world->fd, &answer->frame, true), 1);
     answer->kind = wire_open(&answer->frame, &answer->reader);
-    if (answer->kind != WIRE_FAILED)
-        return;
-    (void) wire_u32(&answer->reader);
-    for (int i = 0; i < 3; i++) {
-        AUTO_FREE char *part = wire_text(&answer->reader);
-
-        print_message("failed: %s\n", part);
-    }
 }
 
 static void skip(const struct world *world, enum wire_kind kind)

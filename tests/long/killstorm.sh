@@ -28,7 +28,7 @@ echo content >file
 state() {
     find "$pen" -printf '%p %y %m %s %T@ %l\n' | sort
     wc -l </proc/self/mountinfo
-    find "$HOME/.cache" "$HOME/.local" -printf '%p %y\n' 2>/dev/null | sort
+    find "$HOME/.cache" "$HOME/.local" -not -name 'aside-*' -printf '%p %y\n' 2>/dev/null | sort
 }
 
 # storm SHARE SPREAD_US OPTION... -- COMMAND...

@@ -2,12 +2,17 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "cli/cmd.h"
+#include "cli/report.h"
 #include "cm.h"
 #include "policy/policy.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { TEXT_LIMIT_BYTES = 1 << 20 };
 
@@ -77,6 +82,8 @@ static void unknown_commands_are_answered_with_the_nearest(void **state)
         {{"policy", "shwo", NULL}, "unknown command 'policy shwo'", "did you mean 'policy show'?"},
         {{"policy", NULL}, "'policy' needs one word more", "'wattle help policy' lists"},
         {{"", NULL}, "unknown command ''", "'wattle help' lists"},
+        {{"-v", "run", NULL}, "unknown command '-v'", "as in 'wattle run -v'"},
+        {{"-v", "rnu", NULL}, "unknown command '-v'", "'wattle help' lists"},
     };
 
     (void) state;
@@ -203,6 +210,40 @@ static void exit_status_tells_what_failed(void **state)
     }
 }
 
+/* What report_line writes to stderr for a text of `size` bytes. */
+static size_t reported_bytes(size_t size)
+{
+    AUTO_CLOSE int kept = dup(STDERR_FILENO);
+    AUTO_CLOSE int file = memfd_create("stderr", MFD_CLOEXEC);
+    AUTO_FREE char *text = malloc(size + 1);
+    struct stat status;
+
+    assert_true(kept >= 0 && file >= 0 && text != NULL);
+    memset(text, 'A', size);
+    text[size] = '\0';
+    assert_true(dup2(file, STDERR_FILENO) >= 0);
+    report_line("allow it with --ro ~/.ssh%s", text);
+    assert_true(dup2(kept, STDERR_FILENO) >= 0);
+    assert_int_equal(fstat(file, &status), 0);
+    return (size_t) status.st_size;
+}
+
+/* "--ro ~/.sshAAAA" that was cut could say "--ro ~/.ssh". */
+static void a_line_is_said_whole_or_not_at_all(void **state)
+{
+    const size_t around = strlen("wattle: allow it with --ro ~/.ssh\n");
+
+    (void) state;
+    assert_int_equal(reported_bytes(3), around + 3);
+    assert_int_equal(reported_bytes(4000), around + 4000);
+    for (size_t size = 1000; size < 20000; size += 997) {
+        const size_t seen = reported_bytes(size);
+
+        assert_true(seen == 0 || seen == around + size);
+    }
+    assert_int_equal(reported_bytes(100000), 0);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -215,6 +256,7 @@ int main(void)
         cmocka_unit_test(completion_scripts_know_every_option),
         cmocka_unit_test(other_shells_have_no_script),
         cmocka_unit_test(help_completes_every_command),
+        cmocka_unit_test(a_line_is_said_whole_or_not_at_all),
         cmocka_unit_test(exit_status_tells_what_failed),
     };
 

@@ -79,7 +79,8 @@ static void a_run_has_places_of_its_own(void **state)
     assert_int_equal(place_at(world, "/proc")->kind, POLICY_PLACE_PROC);
     assert_int_equal(place_at(world, "/wattle")->kind, POLICY_PLACE_FOLDER);
     assert_int_equal(place_at(world, "/run")->kind, POLICY_PLACE_FOLDER);
-    assert_null(policy_place_find(world->policy, POLICY_INSIDE_HOME)); /* the job adds these */
+    assert_int_equal(place_at(world, POLICY_INSIDE_HOME)->kind, POLICY_PLACE_TMPFS);
+    assert_null(policy_place_find(world->policy, POLICY_INSIDE_TMP)); /* the job adds this */
 }
 
 static void the_environment_is_clean(void **state)

@@ -138,6 +138,48 @@ static void refuses_locations_of_another_user(void **state)
     refuse_owner(world, NULL, "derive.location");
 }
 
+static void refuses_folders_above_that_others_own_or_their_group_may_write(void **state)
+{
+    struct world *world = *state;
+    AUTO_FREE char *above = at(world, "home/.config");
+    char line[64];
+
+    assert_int_equal(chmod(above, 0775), 0);
+    refuse_owner(world, NULL, "derive.location");
+    assert_int_equal(chmod(above, 01775), 0); /* nobody replaces another's there */
+    assert_int_equal(try_owner(world, NULL), 0);
+    assert_int_equal(chmod(above, 0775), 0);
+    (void) snprintf(line, sizeof line, "tester:x:%u:\n", getegid());
+    make_file(world, "group", line, 0644);
+    assert_int_equal(try_owner(world, NULL), 0);
+
+    assert_int_equal(chmod(above, 0755), 0);
+    if (chown(above, 54321, 54321) < 0)
+        SKIP_TEST("only root gives files away");
+    refuse_owner(world, NULL, "derive.location");
+    assert_int_equal(chown(above, 65534, 65534), 0); /* here a user like others */
+    refuse_owner(world, NULL, "derive.location");
+}
+
+static void remembers_names_that_run_through_symlinks(void **state)
+{
+    struct world *world = *state;
+    AUTO_FREE char *link = at(world, "me");
+    AUTO_FREE char *config = at(world, "home/.config/wattle");
+
+    assert_int_equal(try_owner(world, NULL), 0);
+    assert_int_equal(world->owner->typed->count, 0);
+    assert_int_equal(world->owner->defaults->count, 0);
+
+    make_link(world, "me", "home");
+    assert_int_equal(setenv("HOME", link, 1), 0);
+    assert_int_equal(setenv("XDG_CONFIG_HOME", link, 1), 0);
+    assert_int_equal(try_owner(world, NULL), 0);
+    assert_true(derive_list_has(world->owner->typed, link));
+    assert_int_equal(world->owner->typed->count, 2);
+    assert_true(derive_list_has(world->owner->defaults, config));
+}
+
 static void lets_a_private_group_write(void **state)
 {
     struct world *world = *state;
@@ -211,6 +253,8 @@ int main(void)
         WORLD_TEST(refuses_locations_in_the_folder_at_hand),
         WORLD_TEST(refuses_locations_others_can_change),
         WORLD_TEST(refuses_locations_of_another_user),
+        WORLD_TEST(refuses_folders_above_that_others_own_or_their_group_may_write),
+        WORLD_TEST(remembers_names_that_run_through_symlinks),
         WORLD_TEST(lets_a_private_group_write),
         WORLD_TEST(judges_what_is_not_there_by_what_is),
         WORLD_TEST(refuses_a_location_that_is_a_dangling_symlink),

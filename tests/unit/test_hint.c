@@ -3,6 +3,7 @@
 #include "cm.h"
 #include "policy/hint.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,6 +188,21 @@ static void what_is_read_only_says_why(void **state)
     CHECK(state, examples);
 }
 
+static void what_would_not_help_is_not_proposed(void **state)
+{
+    static const struct example examples[] = {
+        {"touch: cannot touch '/home/u/data': Read-only file system",
+         "blocked: write to ~/data: read-only by --ro" RW "~/data"},
+        {"touch: cannot touch '/home/u/pen/held': Read-only file system",
+         "blocked: write to ~/pen/held: read-only by --ro"}, /* --rw ~/pen would not win */
+        {"tee: /home/u/pen/held: Read-only file system\ncp: error writing",
+         "blocked: write to ~/pen/held: read-only by --ro" RW "~/pen/held"},
+    };
+
+    add_rule(*state, HOME "/pen/held", POLICY_READ, POLICY_FROM_FLAG, "--ro");
+    CHECK(state, examples);
+}
+
 static void failures_of_the_jobs_own_get_no_hint(void **state)
 {
     static const struct example examples[] = {
@@ -352,6 +368,9 @@ static void bounds_are_named_with_their_flag(void **state)
          "the bound with --tmp-size SIZE"},
         {"cp: error writing '/home/u/pen/x': No space left on device", ""},
         {"cp: error writing '/wattle/tmp/x': No space left on device", ""},
+        {"cp: error writing '/wattle/home/x': No space left on device",
+         "blocked: more than 256 MiB in the run's home; use $TMPDIR, which is on disk, or raise "
+         "the bound with --tmp-size SIZE"},
         {"MemoryError", ""}, /* no bound in force */
     };
 
@@ -363,6 +382,37 @@ static void bounds_are_named_with_their_flag(void **state)
         assert_string_equal(hint, "blocked: more than 1 GiB of memory; raise the bound with "
                                   "--memory SIZE");
     }
+}
+
+static void a_file_over_its_bound_is_told_from_the_status(void **state)
+{
+    AUTO(buf_free) struct buf lines;
+    static const char said[] = "blocked: a file larger than 32 GiB; raise the bound with "
+                               "--file-size SIZE\n";
+
+    buf_init(&lines, 1000);
+    assert_int_equal(hint_find_end(*state, 0, &lines), 0);
+    assert_int_equal(hint_find_end(*state, 128 + SIGKILL, &lines), 0);
+    assert_int_equal(hint_find_end(*state, 128 + SIGXFSZ, &lines), 1);
+    assert_string_equal(lines.bytes, said);
+    assert_int_equal(hint_find_end(*state, 128 + SIGXFSZ, &lines), 0); /* once is enough */
+    assert_string_equal(lines.bytes, said);
+}
+
+static void git_above_the_pen_is_told_by_the_note(void **state)
+{
+    static const char tail[] = "fatal: not a git repository (or any of the parent directories)\n";
+    static const struct example without[] = {{tail, ""}};
+    static const struct example with[] = {
+        {tail, "blocked: git: the pen lies in the git work tree '/home/u/p\\x1b'; use --pen"}};
+
+    CHECK(state, without);
+    assert_int_equal(policy_add_note(*state, "another note", NULL), 0);
+    assert_int_equal(policy_add_note(*state,
+                                     "the pen lies in the git work tree '/home/u/p\x1b'; use --pen",
+                                     NULL),
+                     0);
+    CHECK(state, with);
 }
 
 static void three_different_hints_at_most_the_last_first(void **state)
@@ -480,6 +530,7 @@ int main(void)
         WITH_POLICY(the_reason_may_stand_after_the_file),
         WITH_POLICY(of_several_paths_the_blocked_one_counts),
         WITH_POLICY(what_is_read_only_says_why),
+        WITH_POLICY(what_would_not_help_is_not_proposed),
         WITH_POLICY(failures_of_the_jobs_own_get_no_hint),
         WITH_POLICY(the_own_home_is_told_from_the_owners),
         WITH_POLICY(credentials_and_own_folders_are_never_proposed),
@@ -487,6 +538,8 @@ int main(void)
         WITH_POLICY(a_missing_network_is_named),
         WITH_POLICY(rights_a_run_has_not_are_named),
         WITH_POLICY(bounds_are_named_with_their_flag),
+        WITH_POLICY(a_file_over_its_bound_is_told_from_the_status),
+        WITH_POLICY(git_above_the_pen_is_told_by_the_note),
         WITH_POLICY(three_different_hints_at_most_the_last_first),
         WITH_POLICY(what_was_in_the_buffer_stays),
         WITH_POLICY(paths_that_cannot_be_typed_back_are_passed_over),

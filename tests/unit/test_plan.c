@@ -168,6 +168,19 @@ static void hides_by_a_cover_and_only_what_shows(void **state)
     assert_null(step(world, "/nowhere/in/sight"));
 }
 
+static void what_is_opened_in_a_hidden_folder_lies_on_an_island(void **state)
+{
+    struct world *world = *state;
+
+    rule(world, world->folder, POLICY_HIDE, POLICY_FROM_FLAG, false);
+    rule(world, world->file, POLICY_READ, POLICY_FROM_FLAG, false);
+    plan(world);
+    assert_step(world, world->folder, NATIVE_ISLAND, false);
+    assert_false(the_step(world, world->folder).make_target);
+    assert_step(world, world->file, NATIVE_BIND, false);
+    assert_true(the_step(world, world->file).make_target);
+}
+
 static void refuses_to_hide_what_the_job_could_make(void **state)
 {
     struct world *world = *state;
@@ -284,6 +297,7 @@ int main(void)
         TEST(a_parent_comes_before_what_lies_below_it),
         TEST(what_is_held_in_the_pen_has_its_parents_pinned),
         TEST(hides_by_a_cover_and_only_what_shows),
+        TEST(what_is_opened_in_a_hidden_folder_lies_on_an_island),
         TEST(refuses_to_hide_what_the_job_could_make),
         TEST(a_hold_takes_writing_away_and_opens_nothing),
         TEST(a_hold_of_the_very_path_that_is_opened_wins),

@@ -122,6 +122,65 @@ static void never_shows_the_value_of_a_secret(void **state)
     assert_null(strstr(dump, "s3cret"));
 }
 
+static void what_wattle_sets_is_shown_and_the_same_name_with_another_value_is_not(void **state)
+{
+    static const struct {
+        const char *name, *value;
+        bool shown;
+    } cases[] = {
+        {"GIT_CONFIG_COUNT", "2", true},
+        {"GIT_CONFIG_KEY_0", "commit.gpgsign", true},
+        {"GIT_CONFIG_VALUE_0", "false", true},
+        {"GIT_CONFIG_VALUE_1", "Authorization: s3cret", false},
+        {"MAVEN_OPTS", "-Dmaven.repo.local=/wattle/cache/maven", true},
+        {"UV_LINK_MODE", "copy", true},
+        {"MAVEN_OPTS", "-Dmaven.repo.local=/wattle/cache/maven -Dpassword=s3cret", false},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char wanted[96];
+        AUTO_FREE char *text = NULL;
+
+        assert_int_equal(policy_set_env(*state, cases[i].name, cases[i].value, NULL), 0);
+        text = text_of(*state);
+        if (cases[i].shown)
+            (void) snprintf(wanted, sizeof wanted, "  %s=%s\n", cases[i].name, cases[i].value);
+        else
+            (void) snprintf(wanted, sizeof wanted, "  %s (value not shown)\n", cases[i].name);
+        assert_contains(text, wanted);
+        assert_null(strstr(text, "s3cret"));
+    }
+}
+
+static void only_what_somebody_asked_for_is_called_optional(void **state)
+{
+    char base[] = "/opt/b", flag[] = "/opt/f", why[] = "why";
+    struct policy_rule rule = {.path = base, .access = POLICY_READ, .why = why, .optional = true};
+    AUTO_FREE char *text = NULL;
+
+    rule.origin = POLICY_FROM_BASE;
+    assert_int_equal(policy_add_rule(*state, &rule, NULL), 0);
+    rule.path = flag;
+    rule.origin = POLICY_FROM_FLAG;
+    assert_int_equal(policy_add_rule(*state, &rule, NULL), 0);
+    text = text_of(*state);
+    assert_contains(text, "why (base)\n");
+    assert_contains(text, "why (flag, if it is there)\n");
+}
+
+static void times_are_told_in_seconds_where_they_are_whole(void **state)
+{
+    char text[32];
+
+    (void) state;
+    policy_print_time(0, text, sizeof text);
+    assert_string_equal(text, "none");
+    policy_print_time(1000, text, sizeof text);
+    assert_string_equal(text, "1 s");
+    policy_print_time(1500, text, sizeof text);
+    assert_string_equal(text, "1500 ms");
+}
+
 static void text_cannot_drive_a_terminal(void **state)
 {
     AUTO_FREE char *text = text_of(*state);
@@ -206,6 +265,50 @@ static void explains_by_the_rule_or_the_place_that_decides(void **state)
     }
 }
 
+static void of_devices_and_processes_only_what_is_there_is_open(void **state)
+{
+    static const struct {
+        const char *path;
+        enum policy_access access;
+    } cases[] = {
+        {"/dev", POLICY_READ},         {"/dev/null", POLICY_WRITE},  {"/dev/urandom", POLICY_WRITE},
+        {"/dev/pts", POLICY_WRITE},    {"/dev/pts/0", POLICY_WRITE}, {"/dev/shm/a/b", POLICY_WRITE},
+        {"/dev/fd/3", POLICY_WRITE},   {"/dev/stdin", POLICY_WRITE}, {"/dev/sda", POLICY_HIDE},
+        {"/dev/null2", POLICY_HIDE},   {"/dev/nul", POLICY_HIDE},    {"/dev/shm2", POLICY_HIDE},
+        {"/dev/net/tun", POLICY_HIDE}, {"/dev/null/x", POLICY_HIDE}, {"/proc", POLICY_READ},
+        {"/proc/1/mem", POLICY_READ},
+    };
+    AUTO(buf_free) struct buf buf;
+    struct policy_answer answer;
+
+    add_place(*state, POLICY_PLACE_DEV, "/dev", NULL);
+    add_place(*state, POLICY_PLACE_PROC, "/proc", NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        policy_explain(*state, cases[i].path, &answer);
+        assert_non_null(answer.place);
+        assert_int_equal(answer.access, cases[i].access);
+    }
+    buf_init(&buf, 4096);
+    policy_explain(*state, "/dev/sda", &answer);
+    assert_int_equal(policy_print_answer(&answer, "/dev/sda", &buf, NULL), 0);
+    assert_string_equal(buf.bytes, "hidden /dev/sda: not among the run's own devices (the run's "
+                                   "own '/dev')\n");
+}
+
+static void what_lies_in_the_runs_own_folders_is_told_from_them(void **state)
+{
+    static const char *const writable[] = {"/wattle/home", "/wattle/tmp/x", "/wattle/cache/cargo"};
+    struct policy_answer answer;
+
+    for (size_t i = 0; i < ARRAY_SIZE(writable); i++) {
+        policy_explain(*state, writable[i], &answer);
+        assert_int_equal(answer.access, POLICY_WRITE);
+    }
+    add_place(*state, POLICY_PLACE_FILE, "/wattle/home/.gitconfig", "x");
+    policy_explain(*state, "/wattle/home/.gitconfig", &answer);
+    assert_string_equal(answer.place->path, "/wattle/home/.gitconfig");
+}
+
 static void an_answer_is_one_line(void **state)
 {
     struct policy_answer answer = {0};
@@ -243,11 +346,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(the_table_shows_everything),
         T(never_shows_the_value_of_a_secret),
+        T(what_wattle_sets_is_shown_and_the_same_name_with_another_value_is_not),
+        T(only_what_somebody_asked_for_is_called_optional),
+        T(times_are_told_in_seconds_where_they_are_whole),
         T(text_cannot_drive_a_terminal),
         T(json_says_the_same),
         T(an_empty_policy_prints),
         T(a_text_over_its_limit_is_an_error),
         T(explains_by_the_rule_or_the_place_that_decides),
+        T(of_devices_and_processes_only_what_is_there_is_open),
+        T(what_lies_in_the_runs_own_folders_is_told_from_them),
         T(an_answer_is_one_line),
         T(an_answer_is_an_object),
     };

@@ -1,6 +1,7 @@
 #include "base/cleanup.h"
 #include "base/kernel.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "fence/native/native_priv.h"
 
 #include <errno.h>
@@ -104,7 +105,7 @@ static int step_bind(struct building *building, const struct native_step *step, 
 
     if (tree < 0)
         return tree == -ENOENT && step->optional ? 0 : tree;
-    r = native_restrict(tree, attributes, true, step->path, err);
+    r = step->early ? 0 : native_restrict(tree, attributes, true, step->path, err);
     if (r == 0 && !step->make_target)
         return native_attach(tree, building->root_fd, step->path, err);
     if (r == 0)
@@ -128,19 +129,28 @@ static int step_pin(struct building *building, const struct native_step *step, s
     return r < 0 ? r : native_attach(tree, building->root_fd, step->path, err);
 }
 
+static const char *mode_of(const struct native_step *step)
+{
+    if (step->kind == NATIVE_ISLAND)
+        return step->closed ? "0111" : "0755";
+    return str_equal(step->path, POLICY_INSIDE_HOME) ? "0700" : "1777";
+}
+
 static int step_tmpfs(struct building *building, const struct native_step *step, struct err *err)
 {
-    const bool island = step->kind == NATIVE_ISLAND;
-    char size[32];
+    char size[32], names[32];
     const char *const options[][2] = {
-        {"size", size}, {"mode", island ? "0755" : "1777"}, {NULL, NULL}};
+        {"size", size}, {"nr_inodes", names}, {"mode", mode_of(step)}, {NULL, NULL}};
     AUTO_CLOSE int mount = -1;
     int r;
 
     (void) snprintf(size, sizeof size, "%llu", (unsigned long long) step->bytes);
+    (void) snprintf(names, sizeof names, "%llu", native_names_of(step->bytes));
     mount = native_new_filesystem("tmpfs", options, QUIET, err);
     if (mount < 0)
         return mount;
+    if (!step->make_target)
+        return native_attach(mount, building->root_fd, step->path, err);
     r = native_make_folder(building->root_fd, step->path, 0755, err);
     return r < 0 ? r : native_attach_made(mount, building->root_fd, step->path, err);
 }
@@ -248,6 +258,30 @@ static int close_islands(const struct building *building, struct err *err)
     return 0;
 }
 
+/* Most mounts are read-only and lie straight on the new root: one call restricts them all, before
+ * anything writable is there, and then gives the root itself back to the building. */
+static int restrict_early(int root_fd, struct err *err)
+{
+    struct mount_attr open_again = {.attr_clr = MOUNT_ATTR_RDONLY};
+    int r = native_restrict(root_fd, QUIET | MOUNT_ATTR_RDONLY, true, "/", err);
+
+    if (r < 0)
+        return r;
+    r = kernel_mount_setattr(root_fd, "", AT_EMPTY_PATH, &open_again);
+    return r < 0 ? err_set(err, -r, "fence.native-mount", "cannot go on building the new root") : 0;
+}
+
+static int take_steps(struct building *building, bool early, struct err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < building->plan->step_count; i++) {
+        if (building->plan->steps[i].early == early)
+            r = take_step(building, &building->plan->steps[i], err);
+    }
+    return r;
+}
+
 int native_mounts_build(const struct native_plan *plan, int *ret_root_fd, unsigned *ret_weak,
                         struct err *err)
 {
@@ -261,9 +295,13 @@ int native_mounts_build(const struct native_plan *plan, int *ret_root_fd, unsign
     if (root_fd < 0)
         return root_fd;
     building.root_fd = root_fd;
-    r = make_covers(&building, err);
-    for (size_t i = 0; r == 0 && i < plan->step_count; i++)
-        r = take_step(&building, &plan->steps[i], err);
+    r = take_steps(&building, true, err);
+    if (r == 0)
+        r = restrict_early(root_fd, err);
+    if (r == 0)
+        r = make_covers(&building, err);
+    if (r == 0)
+        r = take_steps(&building, false, err);
     if (r == 0)
         r = close_islands(&building, err);
     if (r == 0)

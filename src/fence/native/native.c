@@ -78,6 +78,7 @@ static int build(const struct native_plan *plan, unsigned *ret_weak, struct err 
         r = native_mounts_build(plan, &root_fd, ret_weak, err);
     if (r < 0)
         return r;
+    native_oom_prefer();
     native_namespaces_forbid(ret_weak);
     return native_mounts_enter(root_fd, err);
 }

@@ -32,6 +32,8 @@ struct native_step {
     enum native_step_kind kind;
     bool writable;
     bool optional;
+    bool early;       /* read-only, straight on the new root: restricted together with its like */
+    bool closed;      /* an island that may be passed through, not listed */
     bool trusted;     /* source and parents belong to the system: nobody swaps them for symlinks */
     bool make_target; /* the target lies on a file system of ours: make it and its parents */
     const char *path; /* inside, absolute */
@@ -100,6 +102,9 @@ int native_make_folder(int root_fd, const char *path, mode_t mode, struct err *e
 int native_make_empty(int root_fd, const char *path, mode_t mode, struct err *err);
 int native_make_file(int root_fd, const char *path, const char *content, struct err *err);
 int native_make_symlink(int root_fd, const char *path, const char *target, struct err *err);
+/* How many names a tmpfs of that size may have: an empty file takes memory that `size` does not
+ * count (about 1 KiB), so it is bounded as well. */
+unsigned long long native_names_of(uint64_t bytes);
 int native_new_filesystem(const char *type, const char *const options[][2], uint64_t attributes,
                           struct err *err);
 /* On a target that may lie in a tree the job can change: reached without following symlinks. */
@@ -123,6 +128,7 @@ int native_cover(const struct native_covers *covers, int root_fd, const char *pa
 /* rights.c */
 int native_maps_write(uid_t uid, gid_t gid, struct err *err);
 int native_host_set(struct err *err); /* host name, loopback */
+void native_oom_prefer(void);
 void native_namespaces_forbid(unsigned *ret_weak);
 int native_limits_set(const struct native_plan *plan, struct err *err);
 /* All but CAP_SYS_PTRACE, which the guard's threads may take into use, when there is one. */

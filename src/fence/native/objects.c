@@ -111,6 +111,11 @@ int native_make_target(int root_fd, const char *path, bool folder, struct err *e
                   : native_make_empty(root_fd, path, 0644, err);
 }
 
+unsigned long long native_names_of(uint64_t bytes)
+{
+    return bytes / 2048 < 1024 ? 1024 : bytes / 2048;
+}
+
 static int configure(int fd, const char *const options[][2])
 {
     int r = 0;

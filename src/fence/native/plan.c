@@ -12,6 +12,7 @@
 
 #define FIRST_PRIVATE_PID_MAX_MAJOR 6
 #define FIRST_PRIVATE_PID_MAX_MINOR 14
+#define ISLAND_BYTES (1u << 20)
 #define LEAST_PID_MAX 301 /* RESERVED_PIDS + 1, kernel/pid.c */
 
 /* ---- growing lists ----------------------------------------------------------------------- */
@@ -200,7 +201,7 @@ static int pin_ancestors(struct native_plan *plan, const struct native_step *abo
 static int add_island(struct native_plan *plan, const struct native_step *above, const char *path,
                       struct err *err)
 {
-    struct native_step island = {.kind = NATIVE_ISLAND, .make_target = true, .bytes = 1u << 20};
+    struct native_step island = {.kind = NATIVE_ISLAND, .make_target = true, .bytes = ISLAND_BYTES};
     const char *slash = strchr(path + strlen(above->path) + 1, '/');
 
     if (slash == NULL)
@@ -228,6 +229,24 @@ static bool grants_no_more(const struct native_step *above, enum policy_access g
            above->writable == (given == POLICY_WRITE);
 }
 
+/* Something in a hidden folder is opened: then the folder is not covered, but replaced by one that
+ * holds nothing else. */
+static void open_cover(struct native_plan *plan, const char *path)
+{
+    for (size_t size = parent_size(path, strlen(path)); size > 0; size = parent_size(path, size)) {
+        struct native_step *step = find_step(plan, path, size);
+
+        if (step == NULL)
+            continue;
+        if (step->kind == NATIVE_COVER) {
+            step->kind = NATIVE_ISLAND;
+            step->closed = true;
+            step->bytes = ISLAND_BYTES;
+        }
+        return;
+    }
+}
+
 /* What has to be done around a rule that lies below a mount the job may write to. */
 static int prepare_around(struct native_plan *plan, const struct native_step *above,
                           const struct native_step *step, struct err *err)
@@ -248,9 +267,20 @@ static int add_rule(struct native_plan *plan, const struct policy *policy,
 {
     const struct policy_rule *decides = NULL;
     const enum policy_access given = policy_resolve(policy, rule->path, &decides);
-    const struct native_step *above = mount_above(plan, rule->path);
-    const bool shown = above != NULL && above->kind == NATIVE_BIND;
-    struct native_step step = {
+    const struct native_step *above;
+    bool shown;
+    struct native_step step;
+    int r;
+
+    if (!rule->hold && (decides == NULL || !str_equal(decides->path, rule->path)))
+        return 0; /* something absolute lies above it */
+    if (rule->hold && find_step(plan, rule->path, strlen(rule->path)) != NULL)
+        return 0; /* the plain rule of the same path has taken it into account */
+    if (given != POLICY_HIDE && !rule->hold)
+        open_cover(plan, rule->path);
+    above = mount_above(plan, rule->path);
+    shown = above != NULL && above->kind == NATIVE_BIND;
+    step = (struct native_step){
         .kind = given == POLICY_HIDE ? NATIVE_COVER : NATIVE_BIND,
         .writable = given == POLICY_WRITE,
         .optional = rule->optional,
@@ -261,16 +291,11 @@ static int add_rule(struct native_plan *plan, const struct policy *policy,
         .inode = rule->inode,
         .trusted = rule->origin == POLICY_FROM_BASE,
     };
-    int r;
-
-    if (!rule->hold && (decides == NULL || !str_equal(decides->path, rule->path)))
-        return 0; /* something absolute lies above it */
-    if (rule->hold && find_step(plan, rule->path, strlen(rule->path)) != NULL)
-        return 0; /* the plain rule of the same path has taken it into account */
     if ((given == POLICY_HIDE || rule->hold) && !shown)
         return 0; /* nothing shows it */
     if (grants_no_more(above, given))
         return 0;
+    step.early = given == POLICY_READ && above == NULL;
     r = prepare_around(plan, above, &step, err);
     return r < 0 ? r : add_step(plan, &step, err);
 }
@@ -404,12 +429,15 @@ static int choose_staging(struct native_plan *plan, struct err *err)
 static bool pid_max_is_ours(uid_t uid)
 {
     struct utsname name;
-    unsigned major = 0, minor = 0;
+    unsigned long major, minor;
+    char *end;
 
     if (uid != 0)
         return true;
-    if (uname(&name) < 0 || sscanf(name.release, "%u.%u", &major, &minor) != 2)
+    if (uname(&name) < 0)
         return false;
+    major = strtoul(name.release, &end, 10);
+    minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
     return major > FIRST_PRIVATE_PID_MAX_MAJOR ||
            (major == FIRST_PRIVATE_PID_MAX_MAJOR && minor >= FIRST_PRIVATE_PID_MAX_MINOR);
 }

@@ -60,8 +60,26 @@ int native_host_set(struct err *err)
     return 0;
 }
 
+#define OOM_SCORE 500 /* of 1000 */
+
+/* When memory runs out the job goes before the owner's own programs. Before the job's /proc is
+ * there and before pid 1 closes itself: the host's /proc/self is still ours. */
+void native_oom_prefer(void)
+{
+    AUTO(buf_free) struct buf now = {0};
+    char text[16];
+
+    buf_init(&now, 32);
+    if (fd_read_file(AT_FDCWD, "/proc/self/oom_score_adj", &now) < 0 ||
+        strtol(now.bytes, NULL, 10) >= OOM_SCORE)
+        return;
+    (void) snprintf(text, sizeof text, "%d", OOM_SCORE);
+    (void) fd_put(AT_FDCWD, "/proc/self/oom_score_adj", text); /* raising needs no right */
+}
+
 /* Half of what Linux gives a user by default: a job cannot use up the owner's. */
 #define INOTIFY_INSTANCES "64"
+#define INOTIFY_WATCHES "65536" /* kernels since 5.11 give a user up to a million, by memory */
 
 /* The counters of our user namespace: no further user namespaces, and with them none of the other
  * kinds, which need a capability that only a new user namespace could give back. Through the host's
@@ -71,6 +89,7 @@ void native_namespaces_forbid(unsigned *ret_weak)
     if (fd_put(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "0") < 0)
         *ret_weak |= FENCE_WEAK_NAMESPACE_LIMITS;
     (void) fd_put(AT_FDCWD, "/proc/sys/user/max_inotify_instances", INOTIFY_INSTANCES);
+    (void) fd_put(AT_FDCWD, "/proc/sys/user/max_inotify_watches", INOTIFY_WATCHES);
 }
 
 /* Lowers soft and hard limit; what the caller's own hard limit forbids stays as it is. */

@@ -20,6 +20,18 @@ static void below(char *path, const char *top, const char *name)
     (void) snprintf(path, PATH_ROOM, "%s/%s", top, name);
 }
 
+static int copy_cover(int cover_fd, const char *path, struct err *err)
+{
+    AUTO_CLOSE int tree =
+        kernel_open_tree(cover_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+    int r;
+
+    if (tree < 0)
+        return err_set(err, -tree, "fence.native-mount", "cannot copy the cover");
+    r = native_restrict(tree, LOCKED, false, path, err);
+    return r < 0 ? r : TAKE_FD(tree);
+}
+
 int native_cover(const struct native_covers *covers, int root_fd, const char *path, struct err *err)
 {
     AUTO_CLOSE int target = native_open_target(root_fd, path, err);
@@ -31,13 +43,9 @@ int native_cover(const struct native_covers *covers, int root_fd, const char *pa
         return target;
     if (fstat(target, &status) < 0)
         return err_set(err, errno, "fence.native-mount", "cannot look at '%s'", path);
-    tree = kernel_open_tree(S_ISDIR(status.st_mode) ? covers->folder_fd : covers->file_fd, "",
-                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+    tree = copy_cover(S_ISDIR(status.st_mode) ? covers->folder_fd : covers->file_fd, path, err);
     if (tree < 0)
-        return err_set(err, -tree, "fence.native-mount", "cannot copy the cover");
-    r = native_restrict(tree, LOCKED, false, path, err);
-    if (r < 0)
-        return r;
+        return tree;
     r = kernel_move_mount(tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
     return r < 0 ? err_set(err, -r, "fence.native-mount", "cannot cover '%s'", path) : 0;
 }
@@ -86,11 +94,10 @@ static int bind_device(int root_fd, const char *top, size_t index, struct err *e
     return r == 0 ? native_attach_made(tree, root_fd, path, err) : r;
 }
 
-static int mount_new(int root_fd, const char *top, const char *name, const char *type,
-                     const char *const options[][2], uint64_t attributes, struct err *err)
+static int attach_new(int mount_fd, int root_fd, const char *top, const char *name, struct err *err)
 {
     char path[PATH_ROOM];
-    AUTO_CLOSE int mount = native_new_filesystem(type, options, attributes, err);
+    AUTO_CLOSE int mount = mount_fd; /* taken over */
     int r;
 
     if (mount < 0)
@@ -109,11 +116,13 @@ int native_dev_make(const struct native_plan *plan, int root_fd, const char *pat
                                                {"mode", "0620"},
                                                {"max", "256"},
                                                {NULL, NULL}};
-    char size[32];
-    const char *const memory[][2] = {{"size", size}, {"mode", "1777"}, {NULL, NULL}};
+    char size[32], names[32];
+    const char *const memory[][2] = {
+        {"size", size}, {"nr_inodes", names}, {"mode", "1777"}, {NULL, NULL}};
     int r = native_make_folder(root_fd, path, 0755, err);
 
     (void) snprintf(size, sizeof size, "%llu", (unsigned long long) plan->shm_bytes);
+    (void) snprintf(names, sizeof names, "%llu", native_names_of(plan->shm_bytes));
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(devices); i++)
         r = bind_device(root_fd, path, i, err);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(device_links); i++) {
@@ -123,14 +132,18 @@ int native_dev_make(const struct native_plan *plan, int root_fd, const char *pat
         r = native_make_symlink(root_fd, link, device_links[i].target, err);
     }
     if (r == 0)
-        r = mount_new(root_fd, path, "pts", "devpts", terminals,
-                      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
-    return r == 0 ? mount_new(root_fd, path, "shm", "tmpfs", memory, QUIET, err) : r;
+        r = attach_new(
+            native_new_filesystem("devpts", terminals, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err),
+            root_fd, path, "pts", err);
+    if (r < 0)
+        return r;
+    return attach_new(native_new_filesystem("tmpfs", memory, QUIET, err), root_fd, path, "shm",
+                      err);
 }
 
 /* ---- /proc --------------------------------------------------------------------------------- */
 
-enum mask_kind { MASK_READ_ONLY, MASK_COVER };
+enum mask_kind { MASK_READ_ONLY, MASK_FILE, MASK_FOLDER };
 
 /* What /proc shows of the machine rather than of the job. `root_only`: an ordinary user is refused
  * by the file's mode already. */
@@ -144,26 +157,26 @@ static const struct {
     {"bus", MASK_READ_ONLY, false},
     {"fs", MASK_READ_ONLY, false},
     {"sysrq-trigger", MASK_READ_ONLY, true},
-    {"acpi", MASK_COVER, false},
-    {"scsi", MASK_COVER, false},
-    {"driver", MASK_COVER, false},
-    {"kcore", MASK_COVER, true},
-    {"keys", MASK_COVER, false},
-    {"key-users", MASK_COVER, false},
-    {"timer_list", MASK_COVER, true},
-    {"sched_debug", MASK_COVER, false},
-    {"kallsyms", MASK_COVER, false},
-    {"kmsg", MASK_COVER, true},
-    {"config.gz", MASK_COVER, false},
-    {"slabinfo", MASK_COVER, true},
-    {"vmallocinfo", MASK_COVER, true},
-    {"iomem", MASK_COVER, true},
-    {"ioports", MASK_COVER, true},
-    {"pagetypeinfo", MASK_COVER, true},
-    {"kpagecount", MASK_COVER, true},
-    {"kpageflags", MASK_COVER, true},
-    {"kpagecgroup", MASK_COVER, true},
-    {"mtrr", MASK_COVER, true},
+    {"acpi", MASK_FOLDER, false},
+    {"scsi", MASK_FOLDER, false},
+    {"driver", MASK_FOLDER, false},
+    {"kcore", MASK_FILE, true},
+    {"keys", MASK_FILE, false},
+    {"key-users", MASK_FILE, false},
+    {"timer_list", MASK_FILE, true},
+    {"sched_debug", MASK_FILE, false},
+    {"kallsyms", MASK_FILE, false},
+    {"kmsg", MASK_FILE, true},
+    {"config.gz", MASK_FILE, false},
+    {"slabinfo", MASK_FILE, true},
+    {"vmallocinfo", MASK_FILE, true},
+    {"iomem", MASK_FILE, true},
+    {"ioports", MASK_FILE, true},
+    {"pagetypeinfo", MASK_FILE, true},
+    {"kpagecount", MASK_FILE, true},
+    {"kpageflags", MASK_FILE, true},
+    {"kpagecgroup", MASK_FILE, true},
+    {"mtrr", MASK_FILE, true},
 };
 _Static_assert(ARRAY_SIZE(masks) <= 32, "one bit each in native_plan.proc_masks");
 
@@ -181,16 +194,23 @@ unsigned native_proc_masks_here(bool root)
     return here;
 }
 
-static int bind_read_only(int proc_fd, int root_fd, const char *name, const char *path,
-                          struct err *err)
+static int mask_one(const struct native_covers *covers, int proc_fd, int root_fd, size_t index,
+                    const char *path, struct err *err)
 {
-    AUTO_CLOSE int tree = kernel_open_tree(proc_fd, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    AUTO_CLOSE int tree = -1;
     int r;
 
-    if (tree < 0)
-        return err_set(err, -tree, "fence.native-proc", "cannot copy '%s'", path);
-    r = native_restrict(tree, LOCKED, false, path, err);
-    return r == 0 ? native_attach_made(tree, root_fd, path, err) : r;
+    if (masks[index].kind == MASK_READ_ONLY) {
+        tree = kernel_open_tree(proc_fd, masks[index].name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        if (tree < 0)
+            return err_set(err, -tree, "fence.native-proc", "cannot copy '%s'", path);
+        r = native_restrict(tree, LOCKED, false, path, err);
+    } else {
+        r = tree = copy_cover(
+            masks[index].kind == MASK_FOLDER ? covers->folder_fd : covers->file_fd, path, err);
+    }
+    /* /proc is the kernel's own: nobody swaps its names for symlinks. */
+    return r < 0 ? r : native_attach_made(tree, root_fd, path, err);
 }
 
 static void set_pid_max(const struct native_plan *plan, int proc_fd, unsigned *ret_weak)
@@ -225,9 +245,7 @@ int native_proc_make(const struct native_plan *plan, const struct native_covers 
         if (!(plan->proc_masks & (1u << i)))
             continue;
         below(mask, path, masks[i].name);
-        r = masks[i].kind == MASK_COVER
-                ? native_cover(covers, root_fd, mask, err)
-                : bind_read_only(proc_fd, root_fd, masks[i].name, mask, err);
+        r = mask_one(covers, proc_fd, root_fd, i, mask, err);
     }
     return r;
 }
