@@ -45,8 +45,8 @@ int path_open_plain(int dir_fd, const char *path, uint64_t flags) MUST_CHECK;
 /* The same but also never above `dir_fd` (RESOLVE_BENEATH). `mode` counts with O_CREAT only. */
 int path_open_below(int dir_fd, const char *path, uint64_t flags, unsigned mode) MUST_CHECK;
 
-/* Makes `path`, which is clean and absolute, and what is missing above it. -errno; one that is there
- * is success. */
+/* Makes `path`, which is clean and absolute, and what is missing above it. -errno; one that is
+ * there is success. */
 int path_make_folders(const char *path, unsigned mode) MUST_CHECK;
 
 #endif

@@ -152,6 +152,7 @@ static const struct stage stages[] = {
     {.run = derive_opened_add},
     {.run = derive_sockets_add},
     {.run = derive_git_add},
+    {.run = derive_pointers_add},
     {.run = derive_cover},
     {.run = derive_pen_start},
     {.run_pure = derive_steered_check},

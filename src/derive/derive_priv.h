@@ -232,6 +232,7 @@ int derive_command_set(const struct derivation *work, struct err *err) MUST_CHEC
 int derive_opened_add(struct derivation *work, struct err *err) MUST_CHECK; /* flags, settings */
 int derive_sockets_add(struct derivation *work, struct err *err) MUST_CHECK;
 int derive_git_add(struct derivation *work, struct err *err) MUST_CHECK; /* after opened */
+int derive_pointers_add(struct derivation *work, struct err *err) MUST_CHECK;
 const char *derive_shell(void); /* /bin/bash where there is one */
 int derive_environment_set(const struct derivation *work, struct err *err) MUST_CHECK;
 int derive_gitconfig_add(const struct derivation *work, struct err *err) MUST_CHECK;

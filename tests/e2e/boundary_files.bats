@@ -290,6 +290,7 @@ load lib
     ended 0
     said fine
     said_not k3y
+    rmdir stolen # the copy of a cover's mode: no run starts beside what nobody may look into
     works --ro "$HOME/.ssh/id_rsa" -- cat "$HOME/.ssh/id_rsa"
     printed k3y-.ssh/id_rsa
 }

@@ -293,3 +293,27 @@ for i in range(10000):
     inside -- cat "$HOME/.local/state/wattle/run/guard.lock"
     failed_inside
 }
+
+# Each: a setting or symlink of the owner's, the name it leads to, and what a job would do to it.
+@test "what the owner's pointers lead to in the pen is held, there or not" {
+    git init -q .
+    git config core.hooksPath hooks
+    git config include.path ../more.cfg
+    mv .git gitreal
+    ln -s gitreal .git
+    echo owner >env
+    ln -s env .envrc
+    mkdir hooks
+    local attack
+    for attack in 'echo x >hooks/pre-commit' 'mv hooks away; mkdir hooks; echo x >hooks/pre-commit' 'echo x >more.cfg' \
+        'echo x >gitreal/hooks/pre-commit' 'echo x >>env' 'echo x >new; mv new env'; do
+        inside -- bash -c "$attack"
+        absent hooks/pre-commit
+        absent more.cfg
+        absent gitreal/hooks/pre-commit
+        holds env owner
+    done
+    works -- bash -ec 'echo fine >beside; git config core.hooksPath'
+    works -q --guard off -- bash -ec 'echo x >hooks/pre-commit; echo x >more.cfg; echo x >>env'
+    present hooks/pre-commit
+}

@@ -368,14 +368,16 @@ import socket; socket.socket(socket.AF_UNIX).bind(\"sock\")"'
     holds seen 'inside 1'
 }
 
-# Sends its descriptors over the unix socket in the pen, to a job that outlives it.
-send_fds='import array, os, socket, sys
-s = socket.socket(socket.AF_UNIX); s.connect("x.sock")
+# Sends its descriptors over a unix socket in the pen to a job that outlives it. Sockets that are there
+# when a run starts are covered: the one who connects must be the first to start.
+send_fds='import array, os, socket, sys, time
+s = socket.socket(socket.AF_UNIX); open("waiting", "w")
+while s.connect_ex("x.sock"): time.sleep(0.02)
 fds = [os.open(p, os.O_RDONLY) for p in sys.argv[2:]] or [int(sys.argv[1])]
 s.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]); s.recv(1)'
 keep_fds='import os, socket, sys, time
 s = socket.socket(socket.AF_UNIX); s.bind("x.sock"); s.listen(1)
-open("listening", "w"); c, _ = s.accept()
+c, _ = s.accept()
 m, fds, _, _ = socket.recv_fds(c, 1, 4); c.send(b"x")
 while not os.path.exists("stop"):
     for fd in fds:
@@ -387,11 +389,12 @@ while not os.path.exists("stop"):
 
 @test "a run ends with its command, whoever got hold of its stdout" {
     need_tools python3
+    outside bash -c '"$1" run --pen "$2" -- /usr/bin/python3 -c "$3" 1 >out.txt' caller "$WATTLE" "$PEN" "$send_fds"
+    local sender=$PID keeper size
+    until_true test -e waiting
     outside bash -c '"$1" run --pen "$2" -- /usr/bin/python3 -c "$3" >keeper.out' caller "$WATTLE" "$PEN" "$keep_fds"
-    local keeper=$PID
-    until_true test -e listening
-    "$WATTLE" run --pen "$PEN" -- /usr/bin/python3 -c "$send_fds" 1 >out.txt
-    local size
+    keeper=$PID
+    wait "$sender"
     size=$(stat -c %s out.txt)
     until_true bash -c '[[ $(wc -l <keeper.out) -gt 20 ]]' # it is still writing
     same "$(stat -c %s out.txt)" "$size" "size of the file after the run"
@@ -401,10 +404,12 @@ while not os.path.exists("stop"):
 
 @test "what a job has seen of its temporary folder is never given to another" {
     need_tools python3
+    outside "$WATTLE" run --pen "$PEN" -- /usr/bin/python3 -c "$send_fds" 0 /wattle/tmp /wattle/home
+    local sender=$PID keeper seen
+    until_true test -e waiting
     outside bash -c '"$1" run --pen "$2" -- /usr/bin/python3 -c "$3" >keeper.out' caller "$WATTLE" "$PEN" "$keep_fds"
-    local keeper=$PID seen
-    until_true test -e listening
-    "$WATTLE" run --pen "$PEN" -- /usr/bin/python3 -c "$send_fds" 0 /wattle/tmp /wattle/home
+    keeper=$PID
+    wait "$sender"
     until_true bash -c '[[ $(wc -l <keeper.out) -gt 4 ]]'
     seen=$(sort -u keeper.out | head -n 1)
     for _ in {1..10}; do

@@ -55,9 +55,14 @@ odd_run() {
     odd_run --umask 0777
 }
 
-@test "RLIMIT_NOFILE of 16 is enough" {
-    odd_run --nofile 16
-    run odd_start --nofile 16 -- "$WATTLE" run --pen "$PEN" -- bash -c 'ulimit -n'
+@test "RLIMIT_NOFILE of 32 is enough, of 16 without the guard" {
+    odd_run --nofile 32
+    run odd_start --nofile 32 -- "$WATTLE" run --pen "$PEN" -- bash -c 'ulimit -n; touch x; ln x y; mv y z; mkdir d; rm -r x z d'
+    ended 0
+    printed 32
+    run odd_start --nofile 16 -- "$WATTLE" run --pen "$PEN" -- true
+    ended 125
+    run odd_start --nofile 16 -- "$WATTLE" run --guard off -q --pen "$PEN" -- bash -c 'ulimit -n'
     ended 0
     printed 16
 }

@@ -190,11 +190,11 @@ J
     same "$(ls -A "$HOME" | grep -v -e work -e outside | tr '\n' ' ')" ".cache .local " "what a run leaves in the home"
 }
 
-@test "npm: a project with husky installs, and its hook runs at a commit inside" {
+@test "npm: husky may not set core.hooksPath; HUSKY=0 installs, and without the guard its hook runs" {
     need_tools npm node git
     # What husky does when it is installed.
     npm_package husky 'const fs = require("fs"), cp = require("child_process");
-if (!fs.existsSync(".git")) process.exit(0);
+if (process.env.HUSKY === "0" || !fs.existsSync(".git")) process.exit(0);
 cp.execFileSync("git", ["config", "core.hooksPath", ".husky/_"]);
 fs.mkdirSync(".husky/_", { recursive: true });
 fs.writeFileSync(".husky/_/.gitignore", "*");
@@ -207,7 +207,15 @@ fs.writeFileSync(".husky/_/pre-commit", "#!/usr/bin/env sh\nsh -e .husky/pre-com
  "devDependencies": {"husky": "file:husky-1.0.0.tgz"}}
 J
     printf 'node_modules\ntested\n' >.gitignore
-    works -- bash -ec 'npm install --offline --no-audit --no-fund --loglevel=error >log; git add -A; git commit -qm one; git log --format=%s'
+    local job='npm install --offline --no-audit --no-fund --loglevel=error >log; git add -A; git commit -qm one; git log --format=%s'
+    inside -- bash -ec "$job"
+    said core.hooksPath
+    ! git config core.hooksPath || fail "the job has set core.hooksPath"
+    works -e HUSKY=0 -- bash -ec "$job"
+    printed one
+    rm -rf .git
+    git init -q .
+    works --guard off -q -- bash -ec "$job"
     printed one
     holds tested tested
 }

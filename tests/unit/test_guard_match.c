@@ -137,11 +137,12 @@ static size_t add_slow_rules(struct slow_rule *rules, char (*texts)[64])
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < guard_names_count(); i++)
+    for (size_t i = 0; i < guard_names_count(); i++) {
         rules[count++] = (struct slow_rule){
             .pattern = guard_names[i].pattern,
             .at_tops = guard_names[i].scope == GUARD_AT_TOPS,
         };
+    }
     rules[count++] = (struct slow_rule){.pattern = "*.pem"};
     rules[count++] = (struct slow_rule){.pattern = "a/**/docs", .anchored = true};
     rules[count++] = (struct slow_rule){.pattern = "x/hooks", .anchored = true};
