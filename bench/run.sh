@@ -4,7 +4,7 @@
 #   bench/run.sh [ROUNDS]       ROUNDS: of the start (200); WATTLE names the program
 #
 # What is compared, each as a whole process from fork to its end, in turning order:
-#   start    /bin/true: wattle run; bwrap with the same mounts and filter; `bwrap --ro-bind / /`,
+#   start    /bin/true: wattle run, and without the guard, which no peer has; bwrap with the same mounts and filter; `bwrap --ro-bind / /`,
 #            with new namespaces (what people write) and bare (a mount namespace and nothing else);
 #            fork+exec
 #   at once  64 of them
@@ -34,8 +34,8 @@ bench=$world/spawn_bench
 gcc -O2 -D_GNU_SOURCE -o "$bench" "$here/spawn_bench.c"
 wattle=(wattle "$WATTLE" run --pen "$pen" -- /bin/true)
 plain=(fork+exec /bin/true)
-peers=()
-goals=(-g 'fork+exec=2.6')
+peers=(::: "wattle, without the guard" "$WATTLE" run -q --guard off --pen "$pen" -- /bin/true)
+goals=(-g 'fork+exec=2.6' -g 'wattle, without the guard=1.15')
 crowd=()
 if command -v bwrap >/dev/null; then
     "$WATTLE" run --pen "$pen" -- true
@@ -43,7 +43,7 @@ if command -v bwrap >/dev/null; then
     same=("bwrap, same mounts and filter" "${line[@]}")
     [[ ${line[0]} == @* ]] || printf 'the filter was not found: bwrap runs without one\n'
     common=(bwrap --unshare-all --die-with-parent --ro-bind / / --bind "$pen" "$pen" --tmpfs /tmp --proc /proc --dev /dev)
-    peers=(::: "${same[@]}" ::: "bwrap --ro-bind / /, namespaces" "${common[@]}" /bin/true
+    peers+=(::: "${same[@]}" ::: "bwrap --ro-bind / /, namespaces" "${common[@]}" /bin/true
         ::: "bwrap --ro-bind / /, bare" bwrap --ro-bind / / /bin/true)
     goals+=(-g 'bwrap, same mounts and filter=0.50' -g 'bwrap --ro-bind / /, namespaces=0.60' -g 'bwrap --ro-bind / /, bare=0.60')
     crowd=(-g 'bwrap, same mounts and filter=1.0' -- "${wattle[@]}" ::: "${same[@]}" ::: "${plain[@]}")

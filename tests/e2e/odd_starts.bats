@@ -60,8 +60,6 @@ odd_run() {
     run odd_start --nofile 32 -- "$WATTLE" run --pen "$PEN" -- bash -c 'ulimit -n; touch x; ln x y; mv y z; mkdir d; rm -r x z d'
     ended 0
     printed 32
-    run odd_start --nofile 16 -- "$WATTLE" run --pen "$PEN" -- true
-    ended 125
     run odd_start --nofile 16 -- "$WATTLE" run --guard off -q --pen "$PEN" -- bash -c 'ulimit -n'
     ended 0
     printed 16

@@ -520,50 +520,6 @@ static void gc_leaves_other_worktrees_alone(void **state)
     assert_non_null(strstr(place->source, "worktreepruneexpire = never"));
 }
 
-static void what_a_configuration_runs_out_of_the_pen_is_held(void **state)
-{
-    struct world *world = *state;
-
-    make_git(world, "home/work/proj/.git");
-    make_text(world, "home/work/proj/.git/config",
-              "[core]\n\thooksPath = .husky/_\n[include]\n\tpath = ../shared.cfg\n");
-    make_text(world, "home/.gitconfig", "[core]\n\thooksPath = .githooks\n");
-    derive(world, &plain);
-    assert_true(guards(world, "home/work/proj/.husky/_"));
-    assert_true(guards(world, "home/work/proj/shared.cfg"));
-    assert_true(guards(world, "home/work/proj/.githooks"));
-
-    make_text(world, "home/work/proj/.git/config", "[core]\n\thooksPath = ..\n\tbare = false\n");
-    derive(world, &plain);
-    assert_false(guards(world, "home/work/proj/.husky/_"));
-    assert_true(has_note(world, "nothing in it is held"));
-}
-
-static void so_is_what_a_linked_worktree_s_repository_names(void **state)
-{
-    struct world *world = *state;
-
-    make_worktree(world);
-    make_text(world, MAIN "/config", "[core]\n\thooksPath = .githooks\n");
-    derive(world, &plain);
-    assert_true(guards(world, "home/work/proj/.githooks"));
-}
-
-static void where_a_guarded_name_leads_is_held(void **state)
-{
-    struct world *world = *state;
-
-    make_git(world, "home/work/proj/gitreal");
-    make_link(world, "home/work/proj/.git", "gitreal");
-    make_text(world, "home/work/proj/env", "");
-    make_link(world, "home/work/proj/.envrc", "env");
-    make_link(world, "home/work/proj/.vscode", "nothing");
-    derive(world, &plain);
-    assert_true(guards(world, "home/work/proj/gitreal"));
-    assert_true(guards(world, "home/work/proj/env"));
-    assert_int_equal(policy_guard_rules(world->policy), 2);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -593,9 +549,6 @@ int main(void)
         WORLD_TEST(the_owner_can_forbid_it),
         WORLD_TEST(the_owner_s_own_rules_are_not_overruled),
         WORLD_TEST(gc_leaves_other_worktrees_alone),
-        WORLD_TEST(what_a_configuration_runs_out_of_the_pen_is_held),
-        WORLD_TEST(so_is_what_a_linked_worktree_s_repository_names),
-        WORLD_TEST(where_a_guarded_name_leads_is_held),
     };
 
     return RUN_WORLD_TESTS(tests);
