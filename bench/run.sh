@@ -4,8 +4,8 @@
 #   bench/run.sh [ROUNDS]       ROUNDS: of the start (200); WATTLE names the program
 #
 # What is compared, each as a whole process from fork to its end, in turning order:
-#   start    /bin/true: wattle run, and without the guard, which no peer has; bwrap with the same mounts and filter; `bwrap --ro-bind / /`,
-#            with new namespaces (what people write) and bare (a mount namespace and nothing else);
+#   start    /bin/true: wattle run, and without the guard, which no peer has; bwrap with the same
+#            mounts and filter; `bwrap --ro-bind / /`, with new namespaces (what people write) and bare (a mount namespace and nothing else);
 #            fork+exec
 #   at once  64 of them
 #   memory   PSS of our own processes while a job sleeps
