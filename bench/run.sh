@@ -5,8 +5,8 @@
 #
 # What is compared, each as a whole process from fork to its end, in turning order:
 #   start    /bin/true: wattle run, and without the guard, which no peer has; bwrap with the same
-#            mounts and filter; `bwrap --ro-bind / /`, with new namespaces (what people write) and bare (a mount namespace and nothing else);
-#            fork+exec
+#            mounts and filter; `bwrap --ro-bind / /`, with new namespaces (what people write) and
+#            bare (a mount namespace and nothing else); fork+exec
 #   at once  64 of them
 #   memory   PSS of our own processes while a job sleeps
 #   build    wattle's own sources by gcc, inside and outside
@@ -79,7 +79,8 @@ for pid in "$run" $(cat "/proc/$run/task/$run/children"); do
 done
 kill "$run"
 wait "$run" || true
-printf '  together %d KiB   goal <= 1024: %s\n' "$total" "$( ((total <= 1024)) && echo reached || echo MISSED)"
+# 1024 is the goal of the fence, 3072 that of the fence with its guard.
+printf '  together %d KiB   goal <= 3072: %s\n' "$total" "$( ((total <= 3072)) && echo reached || echo MISSED)"
 
 title "a build: wattle's own sources by gcc -O2, make -j2"
 cp -r "$source/src" "$pen/src"
