@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -99,11 +100,10 @@ union control {
     char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-int fd_send(int socket_fd, int fd)
+int fd_send_with(int socket_fd, const void *bytes, size_t size, int fd)
 {
     union control control = {.bytes = {0}};
-    char byte = 0;
-    struct iovec part = {.iov_base = &byte, .iov_len = sizeof byte};
+    struct iovec part = {.iov_base = (void *) (uintptr_t) bytes, .iov_len = size};
     struct msghdr packet = {
         .msg_iov = &part,
         .msg_iovlen = 1,
@@ -119,26 +119,41 @@ int fd_send(int socket_fd, int fd)
     return sendmsg(socket_fd, &packet, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-int fd_receive(int socket_fd)
+ssize_t fd_receive_with(int socket_fd, void *bytes, size_t size, int *ret_fd)
 {
     union control control;
-    char byte;
-    struct iovec part = {.iov_base = &byte, .iov_len = sizeof byte};
+    struct iovec part = {.iov_base = bytes, .iov_len = size};
     struct msghdr packet = {
         .msg_iov = &part,
         .msg_iovlen = 1,
         .msg_control = control.bytes,
         .msg_controllen = sizeof control.bytes,
     };
+    const ssize_t n = recvmsg(socket_fd, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     const struct cmsghdr *header;
-    int fd = -1;
 
-    if (recvmsg(socket_fd, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
+    *ret_fd = -1;
+    if (n < 0)
         return -errno;
     header = CMSG_FIRSTHDR(&packet);
-    if (header == NULL || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
-        header->cmsg_len != CMSG_LEN(sizeof fd))
-        return -EPROTO;
-    memcpy(&fd, CMSG_DATA(header), sizeof fd);
-    return fd;
+    if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+        header->cmsg_len == CMSG_LEN(sizeof *ret_fd))
+        memcpy(ret_fd, CMSG_DATA(header), sizeof *ret_fd);
+    return n;
+}
+
+int fd_send(int socket_fd, int fd)
+{
+    return fd_send_with(socket_fd, "", 1, fd);
+}
+
+int fd_receive(int socket_fd)
+{
+    char byte;
+    int fd;
+    const ssize_t n = fd_receive_with(socket_fd, &byte, sizeof byte, &fd);
+
+    if (n < 0)
+        return (int) n;
+    return fd < 0 ? -EPROTO : fd;
 }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /* Writes everything, over EINTR and short writes. */
 int fd_write_all(int fd, const void *bytes, size_t size) MUST_CHECK;
@@ -24,8 +25,13 @@ int fd_put(int dir_fd, const char *path, const char *text);
  * closed, or -errno. */
 int fd_fill_standard(void) MUST_CHECK;
 
-/* Hands `fd` through a unix socket, with one byte, and takes one. Nothing but the stack is used. A
- * message without a descriptor is -EPROTO. Received ones are close-on-exec. */
+/* Hands `fd` through a unix socket beside `size` bytes, and takes such a message without waiting
+ * (-EAGAIN): the number of bytes, and -1 where no descriptor came. Nothing but the stack is used.
+ * Received descriptors are close-on-exec. unix(7). */
+int fd_send_with(int socket_fd, const void *bytes, size_t size, int fd) MUST_CHECK;
+ssize_t fd_receive_with(int socket_fd, void *bytes, size_t size, int *ret_fd) MUST_CHECK;
+
+/* The same with one byte that says nothing. A message without a descriptor is -EPROTO. */
 int fd_send(int socket_fd, int fd) MUST_CHECK;
 int fd_receive(int socket_fd) MUST_CHECK; /* does not wait: -EAGAIN */
 

@@ -51,25 +51,7 @@ static _Noreturn void fail(const struct init_args *args, const struct err *err)
 
 static void tell_with_fd(const struct init_args *args, const struct init_message *message, int fd)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {.bytes = {0}};
-    struct init_message copy = *message;
-    struct iovec part = {.iov_base = &copy, .iov_len = sizeof copy};
-    struct msghdr packet = {
-        .msg_iov = &part,
-        .msg_iovlen = 1,
-        .msg_control = control.bytes,
-        .msg_controllen = sizeof control.bytes,
-    };
-    struct cmsghdr *header = CMSG_FIRSTHDR(&packet);
-
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(header), &fd, sizeof fd);
-    if (sendmsg(args->control_fd, &packet, MSG_NOSIGNAL) < 0)
+    if (fd_send_with(args->control_fd, message, sizeof *message, fd) < 0)
         _exit(EXIT_BROKEN);
 }
 

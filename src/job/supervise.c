@@ -3,6 +3,7 @@
  * passed on. */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/pages.h"
 #include "job/run_priv.h"
 
@@ -90,25 +91,10 @@ static void take_signal(struct run *run)
 
 static int receive(struct run *run, struct init_message *message, int *ret_fd)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct iovec part = {.iov_base = message, .iov_len = sizeof *message};
-    struct msghdr packet = {
-        .msg_iov = &part,
-        .msg_iovlen = 1,
-        .msg_control = control.bytes,
-        .msg_controllen = sizeof control.bytes,
-    };
-    const ssize_t n = recvmsg(run->control_fd, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    const struct cmsghdr *header;
+    const ssize_t n = fd_receive_with(run->control_fd, message, sizeof *message, ret_fd);
 
     if (n < 0)
-        return -errno;
-    header = CMSG_FIRSTHDR(&packet);
-    if (header != NULL && header->cmsg_type == SCM_RIGHTS)
-        memcpy(ret_fd, CMSG_DATA(header), sizeof *ret_fd);
+        return (int) n;
     return n == (ssize_t) sizeof *message ? 0 : -EPIPE;
 }
 
