@@ -269,6 +269,15 @@ int derive_toolchain_folders(struct derivation *work, struct err *err) MUST_CHEC
 #define DERIVE_GITCONFIG_LIMIT_BYTES (64u << 10)
 struct derive_gitconfig; /* the allowed keys and their values */
 
+/* The owner's files, in git's own order: what a later one says wins. */
+enum derive_gitconfig_file {
+    DERIVE_GITCONFIG_XDG,
+    DERIVE_GITCONFIG_HOME,
+    DERIVE_GITCONFIG_FILES, /* how many */
+};
+/* Caller frees; NULL: out of memory. */
+char *derive_gitconfig_path(const struct derive_owner *owner, enum derive_gitconfig_file file);
+
 struct derive_gitconfig *derive_gitconfig_new(void);
 void derive_gitconfig_freep(struct derive_gitconfig **config);
 /* Calls `each` for every setting of a section without subsection, until it returns less than 0. */

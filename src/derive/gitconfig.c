@@ -384,19 +384,25 @@ static int read_file(struct derive_gitconfig *config, const char *path)
     return derive_gitconfig_read(config, buf.bytes, buf.size);
 }
 
-/* git's own order: what the second file says wins. */
+char *derive_gitconfig_path(const struct derive_owner *owner, enum derive_gitconfig_file file)
+{
+    const char *xdg = getenv("XDG_CONFIG_HOME");
+
+    if (file == DERIVE_GITCONFIG_HOME)
+        return path_join(owner->home, ".gitconfig");
+    return xdg != NULL && xdg[0] == '/' ? path_join(xdg, "git/config")
+                                        : path_join(owner->home, ".config/git/config");
+}
+
 static int read_files(const struct derivation *work, struct derive_gitconfig *config,
                       struct err *err)
 {
-    const char *xdg = getenv("XDG_CONFIG_HOME");
-    const char *home = work->owner->home;
-    AUTO_FREE char *first = xdg != NULL && xdg[0] == '/' ? path_join(xdg, "git/config")
-                                                         : path_join(home, ".config/git/config");
-    AUTO_FREE char *second = path_join(home, ".gitconfig");
+    for (unsigned file = 0; file < DERIVE_GITCONFIG_FILES; file++) {
+        AUTO_FREE char *path = derive_gitconfig_path(work->owner, file);
 
-    if (first == NULL || second == NULL || read_file(config, first) < 0 ||
-        read_file(config, second) < 0)
-        return err_memory(err);
+        if (path == NULL || read_file(config, path) < 0)
+            return err_memory(err);
+    }
     return 0;
 }
 
@@ -408,9 +414,12 @@ int derive_gitconfig_add(const struct derivation *work, struct err *err)
                                  "\tworktreepruneexpire = never\n";
     AUTO(derive_gitconfig_freep) struct derive_gitconfig *config = derive_gitconfig_new();
     AUTO(buf_free) struct buf buf;
-    int r = config == NULL ? err_memory(err) : read_files(work, config, err);
+    int r;
 
     buf_init(&buf, 2 * DERIVE_GITCONFIG_LIMIT_BYTES + 4096);
+    if (config == NULL)
+        return err_memory(err);
+    r = read_files(work, config, err);
     if (r < 0)
         return r;
     (void) derive_gitconfig_print(config, &buf);

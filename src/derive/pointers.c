@@ -129,9 +129,9 @@ static int read_elsewhere(struct reading *reading)
     return read_folder(reading, found.common != NULL ? found.common : found.folder);
 }
 
-static int read_owner(struct reading *reading, const char *folder, const char *name)
+static int read_owner(struct reading *reading, enum derive_gitconfig_file which)
 {
-    AUTO_FREE char *path = path_join(folder, name);
+    AUTO_FREE char *path = derive_gitconfig_path(reading->work->owner, which);
     char *slash = path == NULL ? NULL : strrchr(path, '/');
     AUTO_FREE char *above = slash == NULL ? NULL : strndup(path, (size_t) (slash - path));
     int fd;
@@ -145,15 +145,12 @@ static int read_owner(struct reading *reading, const char *folder, const char *n
 
 static int read_all(const struct derivation *work, struct err *err)
 {
-    const char *xdg = getenv("XDG_CONFIG_HOME");
-    const char *home = work->owner->home;
     const char *tree = work->tree != NULL ? work->tree : work->pen;
     struct reading reading = {.work = work, .tree = tree, .err = err};
-    int r = xdg != NULL && xdg[0] == '/' ? read_owner(&reading, xdg, "git/config")
-                                         : read_owner(&reading, home, ".config/git/config");
+    int r = 0;
 
-    if (r == 0)
-        r = read_owner(&reading, home, ".gitconfig");
+    for (unsigned which = 0; r == 0 && which < DERIVE_GITCONFIG_FILES; which++)
+        r = read_owner(&reading, which);
     if (r == 0)
         r = read_repository(&reading, tree);
     if (r == 0 && !str_equal(tree, work->pen))

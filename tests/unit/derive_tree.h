@@ -216,6 +216,17 @@ static inline bool has_note(const struct world *world, const char *text)
     return false;
 }
 
+/* Whether a rule for the guard names `path`. */
+static inline bool guards(const struct world *world, const char *path)
+{
+    AUTO_FREE char *full = at(world, path);
+
+    for (size_t i = 0; i < policy_guard_rules(world->policy); i++)
+        if (strcmp(policy_guard_rule_at(world->policy, i)->text, full) == 0)
+            return true;
+    return false;
+}
+
 /* Position of `entry` on PATH inside; -1: not there. */
 static inline int on_path(const struct world *world, const char *entry)
 {

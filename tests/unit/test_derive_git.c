@@ -101,16 +101,6 @@ static void is_not_followed(struct world *world, const struct derive_request *re
         assert_true(policy_guard_rule_at(world->policy, i)->kind != POLICY_GUARD_HELD);
 }
 
-static bool guards(const struct world *world, const char *path)
-{
-    AUTO_FREE char *full = at(world, path);
-
-    for (size_t i = 0; i < policy_guard_rules(world->policy); i++)
-        if (strcmp(policy_guard_rule_at(world->policy, i)->text, full) == 0)
-            return true;
-    return false;
-}
-
 /* ---- linked worktrees ------------------------------------------------------------------------ */
 
 static void a_linked_worktree_can_write_objects_and_its_own_state(void **state)

@@ -36,16 +36,6 @@ static void make_worktree(const struct world *world)
     make_file(world, LINK "/HEAD", "ref: refs/heads/proj\n", 0644);
 }
 
-static bool guards(const struct world *world, const char *path)
-{
-    AUTO_FREE char *full = at(world, path);
-
-    for (size_t i = 0; i < policy_guard_rules(world->policy); i++)
-        if (strcmp(policy_guard_rule_at(world->policy, i)->text, full) == 0)
-            return true;
-    return false;
-}
-
 static void what_a_configuration_runs_out_of_the_pen_is_held(void **state)
 {
     struct world *world = *state;
