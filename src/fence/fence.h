@@ -63,6 +63,12 @@ int fence_enter_command(const struct fence *fence) MUST_CHECK;
  * ---------------------------------------------------------------
  */
 
+/* The names that are guarded in what `policy` lets a job write: what every guard of it asks. Looks
+ * at file systems, whatever policy_get_guard says. Caller frees with guard_rules_freep (rules.h).
+ * Errors: guard.*, ENOMEM. */
+int fence_guard_rules(const struct policy *policy, struct guard_rules **ret_rules,
+                      struct err *err) MUST_CHECK;
+
 #define FENCE_UNGUARDED 1
 
 /* Whether the policy asks for a guard and the mechanism has one. */

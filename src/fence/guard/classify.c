@@ -171,6 +171,7 @@ static void note_denial(const struct guard_rule *rule, const struct guard_hit *h
         class->rule = hit->rule;
     class->vet = first || class->vet == rule->vet ? rule->vet : GUARD_VET_NONE;
     class->is_folder = (first || class->is_folder) && hit->below == 0;
+    class->inside = (first || class->inside) && hit->below > 0;
     class->sample =
         (first || class->sample) && hit->below == 1 && is_sample(name->text, name->size);
 }
@@ -290,7 +291,7 @@ static void begin(struct guard_class *class)
     class->level = GUARD_NO;
     class->vet = GUARD_VET_NONE;
     class->bare = class->in_git = class->sample = class->is_folder = false;
-    class->overflow = class->aliases = false;
+    class->inside = class->overflow = class->aliases = false;
     class->rule = class->report = -1;
     class->count = 0;
 }

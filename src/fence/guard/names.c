@@ -193,6 +193,24 @@ const struct guard_name *guard_name_reported(const char *path)
     return NULL;
 }
 
+const char *guard_vet_words(enum guard_vet vet)
+{
+    switch (vet) {
+    case GUARD_VET_NONE:
+        return NULL;
+    case GUARD_VET_GIT:
+        return "a git folder: it may be made and worked in, and its guarded names stay held";
+    case GUARD_VET_HOOKS:
+        return "git's hooks: the folder and examples in it (*.sample) may be made";
+    case GUARD_VET_CONFIG:
+        return "git's configuration: keys that run nothing may be set by git";
+    case GUARD_VET_COMMONDIR:
+    case GUARD_VET_BACK:
+        return "a pointer between git folders: it may be made in the form git gives it";
+    }
+    return NULL;
+}
+
 const char *guard_action_name(enum guard_action action)
 {
     switch (action) {

@@ -60,6 +60,8 @@ const struct guard_name *guard_name_reported(const char *path);
 extern const struct guard_name guard_names_reported[];
 size_t guard_names_reported_count(void);
 
+/* What of a vetted name is performed all the same, for people; NULL: nothing. */
+const char *guard_vet_words(enum guard_vet vet);
 const char *guard_action_name(enum guard_action action); /* "hold" "disarm" "set aside" "report" */
 
 #endif

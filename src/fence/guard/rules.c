@@ -29,6 +29,7 @@ static int add_row(struct guard_rules *rules, const struct guard_name *name)
     rule->at_tops = name->scope == GUARD_AT_TOPS;
     rule->is_git = name->is_git;
     rule->vet = name->vet;
+    rule->row = name;
     rules->count++;
     return 0;
 }
@@ -195,6 +196,7 @@ static int add(struct guard_rules *rules, const struct addition *what, struct er
         .reason = owned + base_size + 1 + pattern_size + 1,
         .zone = (int16_t) what->zone,
         .anchored = what->anchored,
+        .row = what->row,
     };
     if (what->row != NULL) {
         rule->is_git = what->row->is_git;
@@ -302,6 +304,48 @@ int guard_rules_add_git_folder(struct guard_rules *rules, const char *path, stru
     return r;
 }
 
+/* ---- which set it is ----------------------------------------------------------------------- */
+
+/* FNV-1a, with the NUL, so that two texts are not one. */
+static uint64_t mix(uint64_t sum, const char *text)
+{
+    for (const char *at = text;; at++) {
+        sum = (sum ^ (unsigned char) *at) * UINT64_C(0x100000001b3);
+        if (*at == '\0')
+            return sum;
+    }
+}
+
+static bool concerns(const struct guard_rules *rules, int zone, const char *top)
+{
+    return zone == GUARD_ANY_ZONE || path_is_below(top, rules->zones[zone].path) ||
+           path_is_below(rules->zones[zone].path, top);
+}
+
+uint64_t guard_rules_key(const struct guard_rules *rules, const char *top)
+{
+    uint64_t sum = mix(UINT64_C(0xcbf29ce484222325), GUARD_NAMES_DATE);
+
+    for (size_t i = 0; i < rules->zone_count; i++) {
+        if (!concerns(rules, (int) i, top))
+            continue;
+        sum = mix(sum, rules->zones[i].path);
+        sum = mix(sum, rules->zones[i].aliases ? "other spellings" : "");
+    }
+    for (size_t i = 0; i < rules->count; i++) {
+        const struct guard_rule *rule = &rules->rules[i];
+
+        if (!concerns(rules, rule->zone, top))
+            continue;
+        sum = mix(sum, rule->zone == GUARD_ANY_ZONE ? "" : rules->zones[rule->zone].path);
+        sum = mix(sum, rule->base);
+        sum = mix(sum, rule->text);
+        sum = mix(sum, rule->anchored ? "anchored" : "");
+        sum = mix(sum, rule->at_tops ? "at tops" : "");
+    }
+    return sum;
+}
+
 /* ---- words --------------------------------------------------------------------------------- */
 
 const char *guard_rule_reason(const struct guard_rules *rules, int rule)
@@ -316,6 +360,11 @@ const char *guard_rule_pattern(const struct guard_rules *rules, int rule)
     if (rule < 0 || (size_t) rule >= rules->count)
         return "";
     return rules->rules[rule].text[0] != '\0' ? rules->rules[rule].text : rules->rules[rule].base;
+}
+
+const struct guard_name *guard_rule_row(const struct guard_rules *rules, int rule)
+{
+    return rule < 0 || (size_t) rule >= rules->count ? NULL : rules->rules[rule].row;
 }
 
 /* As much of `text` as fits, control characters as \xHH. Always leaves a NUL. */

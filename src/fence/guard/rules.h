@@ -61,6 +61,10 @@ int guard_rules_add_git_folder(struct guard_rules *rules, const char *path,
 
 size_t guard_rules_count(const struct guard_rules *rules);
 
+/* Tells sets apart that answer differently for a name in `top`: a hash of the table, of the zones
+ * that hold `top` or lie in it, and of what was added. */
+uint64_t guard_rules_key(const struct guard_rules *rules, const char *top);
+
 /* The index of the innermost zone that `path` is or lies in, -1 if none; *ret_relative (may be
  * NULL) is the rest of `path`, "" for the zone itself. */
 int guard_rules_zone(const struct guard_rules *rules, const char *path, const char **ret_relative);
@@ -89,6 +93,7 @@ struct guard_class {
     bool in_git;        /* lies in a git folder (and is not the folder itself) */
     bool sample;        /* NAME.sample directly in a hooks folder */
     bool is_folder;     /* with HOOKS: the hooks folder itself */
+    bool inside;        /* with DENY: only because it lies below a guarded name */
     bool overflow;      /* more than can be followed: DENY */
     bool aliases;
     int rule;   /* the rule that denies, or is begun; -1: none */
@@ -199,6 +204,8 @@ bool guard_is_free(enum guard_op op, const struct guard_class *target,
 const char *guard_op_name(enum guard_op op); /* "create" "write to" "rename onto" ... */
 const char *guard_rule_reason(const struct guard_rules *rules, int rule);
 const char *guard_rule_pattern(const struct guard_rules *rules, int rule);
+/* The row of the table it has its properties from; NULL: one that was added, which holds. */
+const struct guard_name *guard_rule_row(const struct guard_rules *rules, int rule);
 
 struct guard_refused {
     enum guard_op op;

@@ -18,7 +18,8 @@ struct guard_rule {
     bool at_tops;
     bool is_git;
     enum guard_vet vet;
-    char *owned; /* text, base and reason of a rule that was added */
+    const struct guard_name *row; /* of the table, for a folder of git's also; NULL: held */
+    char *owned;                  /* text, base and reason of a rule that was added */
 };
 
 /* Rules that begin with the same name beginning in a dot stand together: most paths have no such

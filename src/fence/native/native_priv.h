@@ -83,10 +83,6 @@ struct native_plan {
 int native_plan_make(const struct policy *policy, struct native_plan **ret_plan, struct err *err);
 void native_plan_free(struct native_plan *plan);
 
-/* guarded.c: parent */
-int native_guard_rules_make(const struct policy *policy, struct guard_rules **ret_rules,
-                            struct err *err);
-
 /* The rest runs in the child: no malloc. `root_fd` is the new root, attached but not yet entered.
  */
 

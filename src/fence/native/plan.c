@@ -1,6 +1,7 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "fence/fence.h"
 #include "fence/native/native_priv.h"
 
 #include <errno.h>
@@ -472,7 +473,7 @@ int native_plan_make(const struct policy *policy, struct native_plan **ret_plan,
         r = choose_staging(plan, err);
     plan->guard_required = (policy_required(policy) & POLICY_REQUIRE_GUARD) != 0;
     if (r == 0 && policy_get_guard(policy))
-        r = native_guard_rules_make(policy, &plan->guard_rules, err);
+        r = fence_guard_rules(policy, &plan->guard_rules, err);
     if (r < 0) {
         native_plan_free(plan);
         return r;

@@ -1,10 +1,12 @@
-/* What the guard of this fence guards: the table's names in every tree of the host that the job may
- * write, and what the policy adds. */
+/* What a guard guards, whatever the mechanism: the table's names in every tree of the host that the
+ * job may write, and what the policy adds. */
 #include "base/cleanup.h"
 #include "base/kernel.h"
-#include "fence/native/native_priv.h"
+#include "fence/fence.h"
+#include "fence/guard/rules.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <sys/ioctl.h>
@@ -63,8 +65,7 @@ static int add_rule(const struct policy_guard_rule *rule, struct guard_rules *ru
     return err_set(err, EINVAL, "fence.guard-rule", "an unknown kind of guarded name");
 }
 
-int native_guard_rules_make(const struct policy *policy, struct guard_rules **ret_rules,
-                            struct err *err)
+int fence_guard_rules(const struct policy *policy, struct guard_rules **ret_rules, struct err *err)
 {
     AUTO(guard_rules_freep) struct guard_rules *rules = guard_rules_new();
     int r;
