@@ -264,6 +264,27 @@ int derive_toolchain_open(struct derivation *work, const char *path, struct err 
 /* Adds the bin folders of the toolchains found to the folders searched. */
 int derive_toolchain_folders(struct derivation *work, struct err *err) MUST_CHECK;
 
+/* ---- gitread.c: git's configuration syntax ------------------------------------------------ */
+
+struct derive_gitsetting {
+    const char *section;    /* lower case */
+    const char *subsection; /* as git has it; NULL: none */
+    const char *name;       /* lower case */
+    const char *value;      /* "true" for a name alone */
+};
+
+enum derive_gitflaw {
+    DERIVE_GIT_BAD = 1u << 0, /* git itself refuses the text; lines were passed over */
+    DERIVE_GIT_CUT = 1u << 1, /* a setting that git takes is longer than is read here, or has a NUL:
+                                 nobody was told of it */
+};
+
+/* Calls `each` for every setting, until it returns something else than 0, which is returned.
+ * -ENOMEM. `ret_flaws` may be NULL. */
+int derive_gitconfig_each(const char *text, size_t size,
+                          int (*each)(void *context, const struct derive_gitsetting *setting),
+                          void *context, unsigned *ret_flaws);
+
 /* ---- gitconfig.c ------------------------------------------------------------------------- */
 
 #define DERIVE_GITCONFIG_LIMIT_BYTES (64u << 10)
@@ -280,13 +301,7 @@ char *derive_gitconfig_path(const struct derive_owner *owner, enum derive_gitcon
 
 struct derive_gitconfig *derive_gitconfig_new(void);
 void derive_gitconfig_freep(struct derive_gitconfig **config);
-/* Calls `each` for every setting of a section without subsection, until it returns less than 0. */
-int derive_gitconfig_each(const char *text, size_t size,
-                          int (*each)(void *context, const char *section, const char *name,
-                                      const char *value),
-                          void *context);
-/* Takes what it knows from `text`; later values replace earlier ones. A line it does not understand
- * is passed over. -ENOMEM only. */
+/* Takes what it knows from `text`; later values replace earlier ones. -ENOMEM only. */
 int derive_gitconfig_read(struct derive_gitconfig *config, const char *text, size_t size);
 /* Appends a configuration file with what was read and signing off. */
 int derive_gitconfig_print(const struct derive_gitconfig *config, struct buf *buf);

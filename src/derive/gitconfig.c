@@ -2,8 +2,7 @@
  *
  * None of the keys starts a program or names a file, and values are written quoted, so that nothing
  * in the owner's file, whatever it holds, can say more than the table lets it. Inclusions are not
- * followed. The parser knows the plain part of git's syntax; a line it does not understand, and a
- * line that goes on in the next, is passed over. */
+ * followed. */
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -110,118 +109,17 @@ void derive_gitconfig_freep(struct derive_gitconfig **config)
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
-struct line {
-    const char *at;
-    const char *end;
-};
-
-static bool is_space(char byte)
+static bool is_plain(const char *value)
 {
-    return byte == ' ' || byte == '\t' || byte == '\r';
-}
-
-static void skip_space(struct line *line)
-{
-    while (line->at < line->end && is_space(*line->at))
-        line->at++;
-}
-
-static bool at_end(const struct line *line)
-{
-    return line->at == line->end || *line->at == '#' || *line->at == ';';
-}
-
-static char lower(char byte)
-{
-    return (char) tolower((unsigned char) byte);
-}
-
-static bool is_of_name(char byte, const char *more)
-{
-    return isalnum((unsigned char) byte) || byte == '-' ||
-           (byte != '\0' && strchr(more, byte) != NULL);
-}
-
-/* A name of letters, digits, '-' and what `more` has, in lower case. False when there is none. */
-static bool take_name(struct line *line, const char *more, char *name, size_t size)
-{
-    size_t length = 0;
-
-    while (line->at < line->end && is_of_name(*line->at, more)) {
-        if (length + 1 >= size)
+    for (; *value != '\0'; value++)
+        if (((unsigned char) *value < 0x20 && *value != '\t') || *value == 0x7f)
             return false;
-        name[length++] = lower(*line->at++);
-    }
-    name[length] = '\0';
-    return length > 0;
-}
-
-/* "[section]". A section with a subsection, or one that is not understood, has the name "". */
-static void read_section(struct line *line, char *section, size_t size)
-{
-    line->at++;
-    if (take_name(line, ".", section, size) && line->at < line->end && *line->at == ']') {
-        line->at++;
-        return;
-    }
-    section[0] = '\0';
-    line->at = line->end;
-}
-
-/* One byte after a backslash; -1: not one of those that may stand in a value here. */
-static int unescape(char byte)
-{
-    switch (byte) {
-    case 't':
-        return '\t';
-    case '"':
-    case '\\':
-        return byte;
-    default:
-        return -1;
-    }
-}
-
-static bool is_plain(char byte)
-{
-    unsigned char value = (unsigned char) byte;
-
-    return (value >= 0x20 && value != 0x7f) || value == '\t';
-}
-
-/* What follows "=". False: not understood. */
-static bool read_value(struct line *line, char value[VALUE_SIZE])
-{
-    size_t length = 0;
-    size_t kept = 0; /* without the spaces at the end */
-    bool quoted = false;
-
-    for (skip_space(line); line->at < line->end && (quoted || !at_end(line)); line->at++) {
-        int byte = (unsigned char) *line->at;
-        bool counts = quoted || !is_space(*line->at);
-
-        if (byte == '"') {
-            quoted = !quoted;
-            kept = length;
-            continue;
-        }
-        if (byte == '\\')
-            byte = line->at + 1 < line->end ? unescape(*++line->at) : -1;
-        if (byte == '\r' && line->at + 1 == line->end)
-            break;
-        if (byte < 0 || !is_plain((char) byte) || length + 1 >= VALUE_SIZE)
-            return false;
-        value[length++] = (char) byte;
-        if (counts)
-            kept = length;
-    }
-    value[kept] = '\0';
-    return !quoted;
+    return true;
 }
 
 static bool value_fits(enum value_kind kind, const char *value)
 {
-    if (value[0] == '\0')
+    if (value[0] == '\0' || strlen(value) >= VALUE_SIZE || !is_plain(value))
         return false;
     for (size_t i = 0; kind == VALUE_WORD && value[i] != '\0'; i++)
         if (!isalnum((unsigned char) value[i]) && strchr(",./_+:-", value[i]) == NULL)
@@ -245,90 +143,18 @@ static int store(struct derive_gitconfig *config, size_t index, const char *valu
     return 0;
 }
 
-static int take_setting(void *context, const char *section, const char *name, const char *value)
+static int take_setting(void *context, const struct derive_gitsetting *setting)
 {
     for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-        if (str_equal(keys[i].section, section) && str_equal(keys[i].name, name) &&
-            value_fits(keys[i].kind, value))
-            return store(context, i, value);
+        if (setting->subsection == NULL && str_equal(keys[i].section, setting->section) &&
+            str_equal(keys[i].name, setting->name) && value_fits(keys[i].kind, setting->value))
+            return store(context, i, setting->value);
     return 0;
-}
-
-/* Who is told of each setting. */
-struct listener {
-    int (*each)(void *context, const char *section, const char *name, const char *value);
-    void *context;
-};
-
-static int read_setting(const struct listener *listener, const char *section, struct line *line)
-{
-    char name[64];
-    char value[VALUE_SIZE] = "true"; /* a name alone */
-
-    if (!take_name(line, "", name, sizeof name))
-        return 0;
-    skip_space(line);
-    if (line->at < line->end && *line->at == '=') {
-        line->at++;
-        if (!read_value(line, value))
-            return 0;
-    } else if (!at_end(line)) {
-        return 0;
-    }
-    return listener->each(listener->context, section, name, value);
-}
-
-/* Whether the line goes on in the next: an odd number of backslashes at its end. */
-static bool goes_on(const struct line *line)
-{
-    const char *at = line->end;
-    size_t count = 0;
-
-    if (at > line->at && at[-1] == '\r')
-        at--;
-    while (at > line->at && *--at == '\\')
-        count++;
-    return count % 2 == 1;
-}
-
-static int read_line(const struct listener *listener, char *section, size_t size, struct line *line)
-{
-    skip_space(line);
-    if (line->at < line->end && *line->at == '[')
-        read_section(line, section, size);
-    skip_space(line);
-    return at_end(line) || section[0] == '\0' ? 0 : read_setting(listener, section, line);
-}
-
-int derive_gitconfig_each(const char *text, size_t size,
-                          int (*each)(void *context, const char *section, const char *name,
-                                      const char *value),
-                          void *context)
-{
-    const struct listener listener = {each, context};
-    char section[64] = "";
-    const char *end = text + size;
-    bool passing = false;
-    int r = 0;
-
-    if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
-        text += 3;
-    while (r == 0 && text < end) {
-        const char *stop = memchr(text, '\n', (size_t) (end - text));
-        struct line line = {text, stop != NULL ? stop : end};
-        bool more = goes_on(&line);
-
-        if (!passing && !more)
-            r = read_line(&listener, section, sizeof section, &line);
-        passing = more;
-        text = stop != NULL ? stop + 1 : end;
-    }
-    return r;
 }
 
 int derive_gitconfig_read(struct derive_gitconfig *config, const char *text, size_t size)
 {
-    return derive_gitconfig_each(text, size, take_setting, config);
+    return derive_gitconfig_each(text, size, take_setting, config, NULL);
 }
 
 /* ---- writing ----------------------------------------------------------------------------- */

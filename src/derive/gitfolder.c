@@ -251,14 +251,15 @@ static int check_worktree(const struct derivation *work, const char *tree, int f
 
 /* ---- submodules ---------------------------------------------------------------------------- */
 
-static int keep_worktree(void *context, const char *section, const char *name, const char *value)
+static int keep_worktree(void *context, const struct derive_gitsetting *setting)
 {
     char **text = context;
 
-    if (!str_equal(section, "core") || !str_equal(name, "worktree"))
+    if (!str_equal(setting->section, "core") || setting->subsection != NULL ||
+        !str_equal(setting->name, "worktree"))
         return 0;
     free(*text);
-    *text = strdup(value);
+    *text = strdup(setting->value);
     return *text == NULL ? -ENOMEM : 0;
 }
 
@@ -276,7 +277,7 @@ static int check_named_back(const struct derivation *work, const char *tree, int
     r = read_file(work, fd, folder, "config", &buf, why);
     if (r < 0)
         return r;
-    if (derive_gitconfig_each(buf.bytes, buf.size, keep_worktree, &text) < 0)
+    if (derive_gitconfig_each(buf.bytes, buf.size, keep_worktree, &text, NULL) < 0)
         return err_memory(why);
     if (text == NULL)
         return err_set(why, EINVAL, ID, "'%s' does not name the folder it belongs to", folder);

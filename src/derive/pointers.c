@@ -51,9 +51,10 @@ static int hold(const struct reading *reading, const struct steering *steering, 
 }
 
 /* Both the name and where it leads: each alone could be changed. */
-static int take(void *context, const char *section, const char *name, const char *value)
+static int take(void *context, const struct derive_gitsetting *setting)
 {
     const struct reading *reading = context;
+    const char *value = setting->value;
 
     for (size_t i = 0; i < ARRAY_SIZE(steerings); i++) {
         const char *base = steerings[i].from_tree ? reading->tree : reading->folder;
@@ -62,8 +63,8 @@ static int take(void *context, const char *section, const char *name, const char
         struct err none = {0};
         int r = 0;
 
-        if (!str_equal(section, steerings[i].section) || !str_equal(name, steerings[i].name) ||
-            value[0] == '\0')
+        if (!str_equal(setting->section, steerings[i].section) || setting->subsection != NULL ||
+            !str_equal(setting->name, steerings[i].name) || value[0] == '\0')
             continue;
         r = path_normalize(value, base, reading->work->owner->home, &path, reading->err);
         if (r == 0)
@@ -89,7 +90,7 @@ static int read_config(struct reading *reading, const char *path, int fd)
     if (file < 0 || fstat(file, &seen) < 0 || !S_ISREG(seen.st_mode) || fd_read_all(file, &buf) < 0)
         return derive_note(reading->work, reading->err,
                            "'%s' could not be read; what it names in the pen is not held", path);
-    return derive_gitconfig_each(buf.bytes, buf.size, take, reading);
+    return derive_gitconfig_each(buf.bytes, buf.size, take, reading, NULL);
 }
 
 /* `folder`: a git folder, of a repository that may be hostile. */

@@ -39,6 +39,8 @@ static void unquotes_and_quotes(void **state)
     assert_becomes("[user]\nname = a\\\"b\\\\c\n", "[user]\n\tname = \"a\\\"b\\\\c\"\n");
     assert_becomes("[user]\nname = \" a \"  \n", "[user]\n\tname = \" a \"\n");
     assert_becomes("[user]\nname = a\\tb\n", "[user]\n\tname = \"a\\tb\"\n");
+    assert_becomes("[user]\nname = a\\\n b\nemail = y\n",
+                   "[user]\n\temail = \"y\"\n\tname = \"a b\"\n");
 }
 
 static void leaves_out_all_other_keys(void **state)
@@ -68,7 +70,6 @@ static void passes_over_lines_it_does_not_know(void **state)
 {
     (void) state;
     assert_becomes("[user]\nname = \"open\nemail = x\n", "[user]\n\temail = \"x\"\n");
-    assert_becomes("[user]\nname = a\\\nemail = x\nemail = y\n", "[user]\n\temail = \"y\"\n");
     assert_becomes("[user]\nname = a\\nb\n", ""); /* a line break in a value */
     assert_becomes("[user]\nname = a\\bb\n", "");
     assert_becomes("[user]\nname = a\001b\n", "");
