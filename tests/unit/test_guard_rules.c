@@ -91,13 +91,50 @@ static void every_row_is_a_pattern_with_a_reason(void **state)
 
 static void lists_what_is_only_reported(void **state)
 {
+    static const char *const told[] = {
+        "Makefile",
+        "makefile",
+        "src/deep/package.json",
+        ".github/workflows/ci.yml",
+        ".github/actions/a/b/action.yml",
+        "node_modules/x/.vscode/tasks.json",
+        "lib/rules.mk",
+        "sub/.git",
+        "a/b/c/.GIT",
+        ".gitattributes",
+        "deep/.gitattributes",
+        ".git/info/attributes",
+        ".git/modules/a/b/info/attributes",
+        ".git/rebase-merge/git-rebase-todo",
+        ".git/worktrees/w/rebase-merge/done",
+    };
+    static const char *const plain[] = {
+        "",
+        "src/main.c",
+        "Makefiles",
+        "mk",
+        ".git",
+        ".git/HEAD",
+        "sub/.git/HEAD",
+        ".github/CODEOWNERS",
+        "workflows/ci.yml",
+        "a/.gitx",
+    };
+    AUTO(guard_reported_freep) struct guard_reported *reported = guard_reported_new();
+
     (void) state;
-    assert_non_null(guard_name_reported("Makefile"));
-    assert_non_null(guard_name_reported("src/deep/package.json"));
-    assert_non_null(guard_name_reported(".github/workflows/ci.yml"));
-    assert_non_null(guard_name_reported("node_modules/x/.vscode/tasks.json"));
-    assert_null(guard_name_reported("src/main.c"));
-    assert_null(guard_name_reported(""));
+    assert_non_null(reported);
+    for (size_t i = 0; i < ARRAY_SIZE(told); i++) {
+        const struct guard_name *name = guard_reported_find(reported, told[i]);
+
+        if (name == NULL)
+            fail_msg("'%s' is not told", told[i]);
+        assert_true(strlen(name->reason) > 0);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(plain); i++) {
+        if (guard_reported_find(reported, plain[i]) != NULL)
+            fail_msg("'%s' is told", plain[i]);
+    }
     assert_string_equal(guard_action_name(GUARD_SET_ASIDE), "set aside");
 }
 

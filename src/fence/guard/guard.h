@@ -14,6 +14,7 @@
 #define WATTLE_FENCE_GUARD_GUARD_H
 
 #include "base/err.h"
+#include "fence/guard/made.h"
 #include "policy/policy.h"
 
 #include <stdbool.h>
@@ -22,7 +23,8 @@
 #define GUARD_THREADS 2
 #define GUARD_LOCKS (GUARD_THREADS + 1) /* and one for the end */
 
-struct guard_rules; /* rules.h */
+struct guard_rules;    /* rules.h */
+struct guard_reported; /* names.h */
 
 /* One refusal. Texts come from the job: hostile bytes, cut to fit. */
 struct guard_denial {
@@ -38,6 +40,9 @@ struct guard_settings {
     int listener_fd;                 /* of seccomp_load_guard; taken over */
     int lock_fds[GUARD_LOCKS];       /* lock.c: one open file description each; taken over */
     mode_t umask;                    /* the one the command starts with */
+    struct guard_made *made;         /* where names that were made are told; NULL: nowhere */
+    size_t made_size;
+    const struct guard_reported *reported; /* with `made` */
     /* Called from any guard thread, one at a time; must not block. May be NULL. */
     void (*on_denied)(void *context, const struct guard_denial *denial);
     void *context;

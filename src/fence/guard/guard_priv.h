@@ -200,6 +200,18 @@ int guard_locked(struct guard_call *call,
 bool guard_exists(const struct guard_place *place, struct stat *ret_status);
 void guard_note_made(struct guard_call *call, const struct guard_judged *judged);
 
+/* ---- record.c: the list of made names. All under the lock the call is made under ----------------
+ */
+
+/* `place` has come into existence. */
+void guard_record_made(const struct guard_call *call, const struct guard_place *place);
+/* What is at `place` may be written from now on. */
+void guard_record_written(const struct guard_call *call, const struct guard_place *place);
+/* Before a name goes (the source, where there is one, else the target), and after. */
+size_t guard_record_leaving(const struct guard_call *call, const struct guard_judged *judged);
+void guard_record_left(const struct guard_call *call, const struct guard_judged *judged,
+                       size_t place, bool happened);
+
 /* ---- tree.c -----------------------------------------------------------------------------------
  */
 

@@ -203,33 +203,17 @@ uint16_t guard_pattern_step(const struct guard_pattern *pattern, uint16_t states
     return (uint16_t) next;
 }
 
-/* From one component of the path on. */
-static bool fits_from(const struct guard_pattern *pattern, const char *path)
+bool guard_pattern_fits(const struct guard_pattern *pattern, const char *path, bool alone)
 {
     uint16_t states = GUARD_STATES_START;
 
-    while (states != 0 && !guard_pattern_is_full(pattern, states)) {
+    while (states != 0 && *path != '\0') {
         const size_t size = strcspn(path, "/");
 
-        if (size == 0)
-            return false;
         states = guard_pattern_step(pattern, states, path, size, false);
         path += size + (path[size] == '/');
-    }
-    return states != 0;
-}
-
-bool guard_pattern_fits(const char *pattern, const char *path)
-{
-    struct guard_pattern parsed;
-
-    if (guard_pattern_parse(pattern, &parsed) < 0)
-        return false;
-    while (*path != '\0') {
-        if (fits_from(&parsed, path))
-            return true;
-        path += strcspn(path, "/");
-        path += *path == '/';
+        if (guard_pattern_is_full(pattern, states))
+            return !alone || *path == '\0';
     }
     return false;
 }

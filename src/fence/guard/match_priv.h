@@ -52,8 +52,9 @@ static inline unsigned char guard_lower(char byte)
 
 bool guard_part_fits(const struct guard_part *part, const char *name, size_t size, bool aliases);
 
-/* Whether `path` (relative) is, or lies below, what `pattern` names at any depth. */
-bool guard_pattern_fits(const char *pattern, const char *path);
+/* Whether `path` (relative) is what `pattern` names, beginning at its first component; or, unless
+ * `alone`, lies below it. */
+bool guard_pattern_fits(const struct guard_pattern *pattern, const char *path, bool alone);
 
 /* Equal but for ASCII case; with `aliases`, also when the file system could take `name` for
  * `plain`. */

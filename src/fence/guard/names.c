@@ -17,7 +17,7 @@
 
 #define GIT(pattern, newcomer, vet)                                                                \
     {                                                                                              \
-        pattern, GUARD_ANYWHERE, GUARD_HOLD, newcomer, vet, true, BY_GIT                           \
+        pattern, GUARD_ANYWHERE, GUARD_HOLD, newcomer, vet, true, false, BY_GIT                    \
     }
 /* What makes a folder a git folder that runs something, for those that lie in ".git". A folder
  * below modules/ or worktrees/ is a git folder at any depth: their names come from the tree. */
@@ -31,13 +31,13 @@
 
 #define TOP(pattern, newcomer, reason)                                                             \
     {                                                                                              \
-        pattern, GUARD_AT_TOPS, GUARD_HOLD, newcomer, GUARD_VET_NONE, false, reason                \
+        pattern, GUARD_AT_TOPS, GUARD_HOLD, newcomer, GUARD_VET_NONE, false, false, reason         \
     }
 #define HELD(pattern, reason) TOP(pattern, GUARD_HOLD, reason)
 #define ASIDE(pattern, reason) TOP(pattern, GUARD_SET_ASIDE, reason)
 #define ANYWHERE(pattern, reason)                                                                  \
     {                                                                                              \
-        pattern, GUARD_ANYWHERE, GUARD_HOLD, GUARD_HOLD, GUARD_VET_NONE, false, reason             \
+        pattern, GUARD_ANYWHERE, GUARD_HOLD, GUARD_HOLD, GUARD_VET_NONE, false, false, reason      \
     }
 
 const struct guard_name guard_names[] = {
@@ -48,8 +48,9 @@ const struct guard_name guard_names[] = {
     GIT(".git/commondir", GUARD_HOLD, GUARD_VET_NONE),
     GIT_LINKED(".git/modules/**"),
     GIT_LINKED(".git/worktrees/**"),
-    {".git/remotes", GUARD_ANYWHERE, GUARD_HOLD, GUARD_HOLD, GUARD_VET_NONE, true, BY_GIT_LEGACY},
-    {".git/branches/*", GUARD_ANYWHERE, GUARD_HOLD, GUARD_HOLD, GUARD_VET_NONE, true,
+    {".git/remotes", GUARD_ANYWHERE, GUARD_HOLD, GUARD_HOLD, GUARD_VET_NONE, true, false,
+     BY_GIT_LEGACY},
+    {".git/branches/*", GUARD_ANYWHERE, GUARD_HOLD, GUARD_HOLD, GUARD_VET_NONE, true, false,
      BY_GIT_LEGACY},
     /* other version control */
     ANYWHERE(".hg/hgrc", BY_HG),
@@ -106,15 +107,18 @@ size_t guard_names_count(void)
     return ARRAY_SIZE(guard_names);
 }
 
-#define LISTED(pattern, reason)                                                                    \
+#define ROW(pattern, alone, reason)                                                                \
     {                                                                                              \
-        pattern, GUARD_ANYWHERE, GUARD_REPORT, GUARD_REPORT, GUARD_VET_NONE, false, reason         \
+        pattern, GUARD_ANYWHERE, GUARD_REPORT, GUARD_REPORT, GUARD_VET_NONE, false, alone, reason  \
     }
+#define LISTED(pattern, reason) ROW(pattern, false, reason)
 #define BY_BUILD "it runs when you build"
 #define BY_INSTALL "it can run when you install or test"
 #define BY_CI "it runs in your continuous integration"
 #define BY_REBASE "an unfinished rebase can hold commands that 'git rebase --continue' runs"
-#define BY_CONTENT "it takes part in what git does with files"
+#define BY_REPOSITORY "git takes the folder for a repository of its own, with its own history"
+#define BY_FILTER "git runs the filters and merge drivers it names, where your settings have them"
+#define BY_ADDRESS "git takes addresses to fetch from out of it"
 
 const struct guard_name guard_names_reported[] = {
     LISTED("Makefile", BY_BUILD),
@@ -166,31 +170,23 @@ const struct guard_name guard_names_reported[] = {
     LISTED("bitbucket-pipelines.yml", BY_CI),
     LISTED("Jenkinsfile", BY_CI),
     LISTED(".woodpecker.yml", BY_CI),
-    LISTED(".gitattributes", BY_CONTENT),
-    LISTED(".gitmodules", BY_CONTENT),
-    LISTED(".lfsconfig", BY_CONTENT),
-    LISTED(".git/info/attributes", BY_CONTENT),
+    LISTED(".gitattributes", BY_FILTER),
+    LISTED(".gitmodules", BY_ADDRESS),
+    LISTED(".lfsconfig", BY_ADDRESS),
+    LISTED(".git/info/attributes", BY_FILTER),
+    LISTED(".git/modules/**/info/attributes", BY_FILTER),
+    /* a gitlink: a repository in the one of the pen; below its top only */
+    ROW("*/.git", true, BY_REPOSITORY),
     LISTED(".git/rebase-merge", BY_REBASE),
     LISTED(".git/rebase-apply", BY_REBASE),
     LISTED(".git/sequencer", BY_REBASE),
+    LISTED(".git/worktrees/*/rebase-merge", BY_REBASE),
+    LISTED(".git/worktrees/*/rebase-apply", BY_REBASE),
 };
 
 size_t guard_names_reported_count(void)
 {
     return ARRAY_SIZE(guard_names_reported);
-}
-
-const struct guard_name *guard_name_reported(const char *path)
-{
-    /* That guarded names of deeper folders were made is said as well. */
-    for (size_t i = 0; i < ARRAY_SIZE(guard_names); i++)
-        if (guard_names[i].scope == GUARD_AT_TOPS &&
-            guard_pattern_fits(guard_names[i].pattern, path))
-            return &guard_names[i];
-    for (size_t i = 0; i < ARRAY_SIZE(guard_names_reported); i++)
-        if (guard_pattern_fits(guard_names_reported[i].pattern, path))
-            return &guard_names_reported[i];
-    return NULL;
 }
 
 const char *guard_vet_words(enum guard_vet vet)

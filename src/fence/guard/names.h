@@ -47,6 +47,7 @@ struct guard_name {
     enum guard_action newcomer;
     enum guard_vet vet;
     bool is_git;        /* part of a git folder */
+    bool alone;         /* what lies below it is not meant */
     const char *reason; /* ends "refused create PATH: ...": "it would run on your side when ..." */
 };
 
@@ -54,11 +55,19 @@ struct guard_name {
 extern const struct guard_name guard_names[];
 size_t guard_names_count(void);
 
-/* The row of those that are only reported (Makefile, package scripts, CI files) for a path relative
- * to the pen; NULL: none. Not used on the way of a call. */
-const struct guard_name *guard_name_reported(const char *path);
+/* Those that are only reported: Makefile, package scripts, CI files. Not refused on the way of a
+ * call. */
 extern const struct guard_name guard_names_reported[];
 size_t guard_names_reported_count(void);
+
+/* Both tables made ready to be asked often: of the first the rows of GUARD_AT_TOPS, since what the
+ * guard lets pass of them lies in a deeper folder. NULL: out of memory. */
+struct guard_reported; /* opaque; one owner */
+struct guard_reported *guard_reported_new(void);
+void guard_reported_freep(struct guard_reported **reported); /* for AUTO(guard_reported_freep) */
+/* The row for a path relative to its zone; NULL: nothing to tell. */
+const struct guard_name *guard_reported_find(const struct guard_reported *reported,
+                                             const char *path);
 
 /* What of a vetted name is performed all the same, for people; NULL: nothing. */
 const char *guard_vet_words(enum guard_vet vet);

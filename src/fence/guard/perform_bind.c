@@ -75,7 +75,12 @@ static int bind_step(struct guard_call *call, void *context, bool exclusive)
         r = guard_judge(call, &judged);
     if (r < 0)
         return r;
-    return guard_is_waiting(call->guard, call->id) ? bind_there(binding) : -EINTR;
+    if (!guard_is_waiting(call->guard, call->id))
+        return -EINTR;
+    r = bind_there(binding);
+    if (r == 0)
+        guard_record_made(call, &binding->place);
+    return r;
 }
 
 static bool has_name(const struct binding *binding)

@@ -39,13 +39,16 @@ static int link_step(struct guard_call *call, void *context, bool exclusive)
         .object_fd = -1,
         .exclusive = exclusive,
     };
-    const int r = guard_judge(call, &judged);
+    int r = guard_judge(call, &judged);
 
     if (r < 0)
         return r;
     if (!guard_is_waiting(call->guard, call->id))
         return -EINTR;
-    return make_link(linking);
+    r = make_link(linking);
+    if (r == 0)
+        guard_record_made(call, &linking->to);
+    return r;
 }
 
 /* A symlink that is not followed has to be linked by name; all else by descriptor. */

@@ -47,6 +47,8 @@ static int make_step(struct guard_call *call, void *context, bool exclusive)
     if (!guard_is_waiting(call->guard, call->id))
         return -EINTR;
     r = make(call, making);
+    if (r == 0)
+        guard_record_made(call, &making->place);
     if (r == 0 && making->op == GUARD_MKDIR)
         guard_note_made(call, &judged);
     return r;
@@ -104,13 +106,17 @@ static int unlink_step(struct guard_call *call, void *context, bool exclusive)
         .object_fd = -1,
         .exclusive = exclusive,
     };
-    const int r = guard_judge(call, &judged);
+    int r = guard_judge(call, &judged);
+    size_t left;
 
     if (r < 0)
         return r;
     if (!guard_is_waiting(call->guard, call->id))
         return -EINTR;
-    return call_result(unlinkat(place->fd, place->name, (int) call->flags));
+    left = guard_record_leaving(call, &judged);
+    r = call_result(unlinkat(place->fd, place->name, (int) call->flags));
+    guard_record_left(call, &judged, left, r == 0);
+    return r;
 }
 
 int guard_perform_unlink(struct guard_call *call)

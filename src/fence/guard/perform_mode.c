@@ -38,8 +38,11 @@ static int judge_step(struct guard_call *call, void *context, bool exclusive)
         .object_fd = changing->fd,
         .exclusive = exclusive,
     };
+    const int r = guard_judge(call, &judged);
 
-    return guard_judge(call, &judged);
+    if (r == 0 && changing->op == GUARD_TRUNCATE)
+        guard_record_written(call, &changing->where);
+    return r;
 }
 
 /* The object stays the same whatever becomes of its name, and a name that would make it guarded is

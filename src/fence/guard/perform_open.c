@@ -135,7 +135,10 @@ static int create_new(struct guard_call *call, struct guard_judged *judged, stru
     opening->fd = openat(place->fd, place->name,
                          (int) (call->flags | O_EXCL | O_CLOEXEC | O_NOCTTY), call->mode);
     opening->opened = true;
-    return opening->fd < 0 ? -errno : 0;
+    if (opening->fd < 0)
+        return -errno;
+    guard_record_made(call, place);
+    return 0;
 }
 
 /* `fd` (taken) is what has the name. */
@@ -158,9 +161,12 @@ static int take_existing(struct guard_call *call, struct guard_judged *judged,
         r = guard_judge(call, judged);
     if (r == 0 && (judged->verdict.needs & GUARD_NEED_VET))
         return take_pointer(call, judged, opening);
-    if (r == 0)
-        opening->fd = TAKE_FD(fd);
-    return r;
+    if (r < 0)
+        return r;
+    if (writes(call) && S_ISREG(status.st_mode))
+        guard_record_written(call, &opening->place);
+    opening->fd = TAKE_FD(fd);
+    return 0;
 }
 
 static int open_step(struct guard_call *call, void *context, bool exclusive)
@@ -202,8 +208,11 @@ static int object_step(struct guard_call *call, void *context, bool exclusive)
         .object_fd = opening->fd,
         .exclusive = exclusive,
     };
+    const int r = guard_judge(call, &judged);
 
-    return guard_judge(call, &judged);
+    if (r == 0)
+        guard_record_written(call, &opening->place);
+    return r;
 }
 
 /* Nothing is made there; a link leads to an object that has no place in the path. */

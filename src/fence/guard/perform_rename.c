@@ -19,6 +19,19 @@ static enum guard_op op_of(unsigned flags)
     return (flags & RENAME_EXCHANGE) != 0 ? GUARD_EXCHANGE : GUARD_RENAME;
 }
 
+static int move(struct guard_call *call, const struct guard_judged *judged)
+{
+    const struct guard_place *from = judged->source, *to = judged->target;
+
+    if (judged->verdict.needs & GUARD_NEED_VET)
+        return guard_install(call, judged);
+    if (syscall(SYS_renameat2, from->fd, from->name, to->fd, to->name, call->flags) < 0)
+        return -errno;
+    if (judged->op == GUARD_RENAME)
+        guard_note_made(call, judged);
+    return 0;
+}
+
 static int rename_step(struct guard_call *call, void *context, bool exclusive)
 {
     struct renaming *renaming = context;
@@ -30,20 +43,17 @@ static int rename_step(struct guard_call *call, void *context, bool exclusive)
         .object_fd = -1,
         .exclusive = exclusive,
     };
-    const int r = guard_judge(call, &judged);
+    int r = guard_judge(call, &judged);
+    size_t left;
 
     if (r < 0)
         return r;
     if (!guard_is_waiting(call->guard, call->id))
         return -EINTR;
-    if (judged.verdict.needs & GUARD_NEED_VET)
-        return guard_install(call, &judged);
-    if (syscall(SYS_renameat2, renaming->from.fd, renaming->from.name, renaming->to.fd,
-                renaming->to.name, call->flags) < 0)
-        return -errno;
-    if (judged.op == GUARD_RENAME)
-        guard_note_made(call, &judged);
-    return 0;
+    left = guard_record_leaving(call, &judged);
+    r = move(call, &judged);
+    guard_record_left(call, &judged, left, r == 0);
+    return r;
 }
 
 int guard_perform_rename(struct guard_call *call)

@@ -179,6 +179,12 @@ static bool still_fits(struct guard_call *call, const struct guard_pending *pend
            judged->verdict.vet == pending->vet && !judged->held;
 }
 
+static void note(struct guard_call *call, const struct guard_judged *judged)
+{
+    guard_note_made(call, judged);
+    guard_record_made(call, judged->target);
+}
+
 /* Returns false while it is not whole, or names a folder that is still to be made. */
 static bool settle(struct guard_call *call, const struct guard_pending *pending, bool last)
 {
@@ -208,7 +214,7 @@ static bool settle(struct guard_call *call, const struct guard_pending *pending,
     if (err.code != 0)
         guard_report(call, &judged, &err);
     else if (link_copy(pending, &place, call->guard->new_text, (size_t) n) == 0)
-        guard_note_made(call, &judged);
+        note(call, &judged);
     return true;
 }
 
