@@ -159,9 +159,14 @@ int fence_enter_command(const struct fence *fence)
     return fence->mech->enter_command(fence->plan);
 }
 
+const struct guard_rules *fence_guards_by(const struct fence *fence)
+{
+    return fence->mech->guard_rules(fence->plan);
+}
+
 bool fence_guards(const struct fence *fence)
 {
-    return fence->mech->guard_rules(fence->plan) != NULL;
+    return fence_guards_by(fence) != NULL;
 }
 
 int fence_enter_guard(const struct fence *fence, mode_t umask, int channel_fd)

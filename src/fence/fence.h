@@ -73,6 +73,8 @@ int fence_guard_rules(const struct policy *policy, struct guard_rules **ret_rule
 
 /* Whether the policy asks for a guard and the mechanism has one. */
 bool fence_guards(const struct fence *fence);
+/* Those the guard decides by; NULL: names are not guarded. */
+const struct guard_rules *fence_guards_by(const struct fence *fence);
 /* In the vforked child, before fence_enter_command. Puts on the filter that hands calls to the
  * guard and sends its listener through `channel_fd`, one end of a socket pair whose other end pid 1
  * has. 0, FENCE_UNGUARDED when this kernel cannot (and the policy does not insist), or -errno. */

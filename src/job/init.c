@@ -284,6 +284,9 @@ static struct guard *start_guard(const struct init_args *args, struct run_denial
 {
     struct guard_settings settings = {
         .umask = args->umask,
+        .made = args->made.memory,
+        .made_size = args->made.size,
+        .reported = args->made.reported,
         .on_denied = run_guard_tell,
         .context = denials,
     };

@@ -30,6 +30,7 @@ static void run_close(struct run *run)
     cleanup_close(&run->pidfd);
     cleanup_close(&run->signal_fd);
     cleanup_close(&run->guard_fd);
+    made_close(&run->made);
     run_cgroup_remove(&run->cgroup);
     run_files_remove(&run->files);
     fence_freep(&run->fence);
@@ -80,6 +81,7 @@ static void fill_args(const struct run *run, struct init_args *args)
     args->lock_fd = run->files.lock_fd;
     memcpy(args->job_fds, run->stdio.job_fds, sizeof args->job_fds);
     args->guard_fd = run->guard_fd;
+    args->made = run->made;
     args->umask = run->umask;
     args->tty = run->terminal.used;
     args->tty_modes = run->terminal.before;
@@ -133,6 +135,8 @@ static int prepare(struct run *run, struct err *err)
         r = fence_prepare(request->policy, request->mechanism, &run->fence, err);
     if (r == 0 && fence_guards(run->fence))
         r = run->guard_fd = run_guard_open(request, err);
+    if (r >= 0 && fence_guards(run->fence) && request->on_made != NULL)
+        r = made_open(&run->made, err);
     if (r >= 0)
         r = run_cgroup_make(&run->cgroup, request->policy, fence_weak(run->fence), run->files.id,
                             err);
@@ -152,6 +156,21 @@ static void conclude(struct job_result *result)
         result->exit_code = EXIT_DEADLINE;
 }
 
+/* Nobody writes the records any more. */
+static int tell_made(const struct run *run, struct err *err)
+{
+    const struct job_request *request = run->request;
+    struct guard_made_reader reader = guard_made_read(run->made.memory, run->made.size);
+    const struct made_question question = {
+        .rules = fence_guards_by(run->fence),
+        .reported = run->made.reported,
+        .pen = policy_pen(request->policy),
+        .look = made_look,
+    };
+
+    return made_tell(&question, &reader, request->on_made, request->context, err);
+}
+
 static int run_it(struct run *run, struct err *err)
 {
     int r = prepare(run, err);
@@ -166,6 +185,8 @@ static int run_it(struct run *run, struct err *err)
     }
     if (r == 0 && !run->started)
         r = err_set(err, ECANCELED, "job.init-died", "the job was ended before its command ran");
+    if (r == 0 && run->guarded && run->made.memory != NULL)
+        r = tell_made(run, err);
     return r;
 }
 

@@ -35,6 +35,27 @@ struct job_denial {
     const char *program, *call, *path, *reason;
 };
 
+/* A name that was made, or a file that was written, which something on the owner's side may run or
+ * trust. */
+struct job_told {
+    const char *name;   /* as in job_made */
+    const char *reason; /* "it runs when you build" */
+    bool deeper;        /* a guarded name in a deeper folder than those in which it is held */
+    bool gone;          /* was made as far as is known, and was not found in the end */
+};
+
+/* What the guard saw come into existence in the writable trees and stay, in the end. A folder that
+ * was renamed is one name. All texts are the job's: hostile bytes. */
+#define JOB_TOLD_MAX 256u
+struct job_made {
+    const char *const *names; /* relative to the pen, absolute outside of it; in order */
+    size_t count;
+    const struct job_told *told; /* `deeper` first, then by depth and bytes */
+    size_t told_count;           /* at most JOB_TOLD_MAX */
+    size_t told_total;           /* those past it were not looked for */
+    bool complete;               /* false: there is more than the guard could keep */
+};
+
 /* Output that is kept instead of passed on: constant memory, whatever the job writes. */
 #define JOB_KEEP_BYTES 16384u
 struct job_output {
@@ -61,6 +82,9 @@ struct job_request {
     /* Called in the supervisor for the refusals of the guard, at a bounded rate. May be NULL, and
      * may come before on_start. */
     void (*on_denied)(void *context, const struct job_denial *denial);
+    /* Called in the supervisor when the job is over, if its names were guarded: valid during the
+     * call. May be NULL. */
+    void (*on_made)(void *context, const struct job_made *made);
     /* Polled beside the job; when readable or hung up `on_control` is called. It returns 0, a
      * signal number to pass on, or -1: kill everything now. -1: none. */
     int control_fd;

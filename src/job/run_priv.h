@@ -4,6 +4,7 @@
 
 #include "fence/fence.h"
 #include "job/job.h"
+#include "job/made.h"
 
 #include <poll.h>
 #include <stdbool.h>
@@ -170,6 +171,7 @@ struct init_args {
     int other_fd;     /* the supervisor's end, to be closed */
     int lock_fd;      /* kept open, so that the mark stays locked while we live */
     int guard_fd;     /* the guard's lock; -1: names are not guarded */
+    struct made made; /* where the guard says what was made */
     int job_fds[3];
     mode_t umask; /* the caller's, for the command */
     bool tty;
@@ -199,10 +201,12 @@ struct run {
     pid_t init_pid;
     int control_fd; /* to pid 1 */
     int guard_fd;   /* the guard's lock, until the clone */
+    struct made made;
     int pidfd;
     int signal_fd;
 
     bool started, exited, reaped, gave_up;
+    bool guarded;            /* the guard runs */
     bool tidy;               /* nothing is put aside any more */
     bool killing;            /* TERM was sent; KILL follows at kill_at_ms */
     uint64_t deadline_at_ms; /* 0: none */

@@ -121,6 +121,7 @@ static void start(struct run *run, const struct init_message *message)
     unsigned weak = fence_weak(run->fence) | message->weak;
 
     run->started = true;
+    run->guarded = (message->weak & FENCE_WEAK_GUARD) == 0;
     if (!run->cgroup.memory)
         weak |= FENCE_WEAK_MEMORY;
     if (run->cgroup.pids)
