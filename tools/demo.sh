@@ -1,5 +1,5 @@
 #!/bin/bash
-# `make demo`: real work inside the fence, then six attempts to get out of it.
+# `make demo`: real work inside the fence, git's too, then seven attempts to get out of it.
 #
 #   tools/demo.sh WATTLE
 #
@@ -65,17 +65,24 @@ unset "${!XDG_@}" "${!GIT_@}" MAKEFLAGS MAKELEVEL MFLAGS
 export HOME=$home
 exec </dev/null
 
+git config --global user.name 'A Developer'
+git config --global user.email developer@example.org
+git config --global init.defaultBranch main
+git -C "$pen" init -q
+git -C "$pen" add .
+git -C "$pen" commit -q -m 'the source, before'
+
 run_inside() {
     "$wattle" run -q --pen "$pen" -- "$@"
 }
 
 # ---- real work ----------------------------------------------------------------------------------
 
-work() {
+must() {
     local title=$1
     shift
     printf '  %-62s' "$title"
-    if run_inside "$@" >"$top/log" 2>&1; then
+    if "$@" >"$top/log" 2>&1; then
         printf 'done\n'
     else
         printf 'FAILED\n'
@@ -84,12 +91,39 @@ work() {
     fi
 }
 
+work() {
+    must "$1" run_inside "${@:2}"
+}
+
 printf 'Real work: wattle builds and tests its own source, inside the fence\n'
 work 'meson setup build' meson setup build
 work 'ninja -C build' ninja -C build
 work 'meson test -C build --suite unit' meson test -C build --no-rebuild --suite unit
 read -r passed _ skipped < <("$source/tools/count-tests.py" "$pen/build/meson-logs/testlog.json")
 printf '    %d tests passed, %d skipped (what a fence forbids inside a fence)\n' "$passed" "$skipped"
+
+# ---- git ----------------------------------------------------------------------------------------
+
+# Both sides see the same commits and nothing that git would call changed or new, ours least of all.
+both_sides_clean() {
+    local changes
+
+    for side in env run_inside; do
+        changes=$("$side" git -C "$pen" status --porcelain --untracked-files=all)
+        printf '%s' "$changes"
+        [[ -z $changes && $("$side" git -C "$pen" log -1 --format=%s) == 'work of an agent' ]] ||
+            return 1
+    done
+    [[ $(git -C "$home/projects/copy" log -1 --format=%s) == 'work of an agent' ]]
+}
+
+printf 'git, used freely inside\n'
+# shellcheck disable=SC2016 # for another shell
+work 'git commit' bash -ec 'echo "# changed by an agent" >>README.md; git commit -qam "work of an agent"'
+work 'git config and git branch' bash -ec 'git config user.name Agent; git branch -q topic'
+work 'git clone of the repository, into the pen' git clone -q . build/copy
+must 'git clone of that clone, outside' git clone -q --no-hardlinks "$pen/build/copy" "$home/projects/copy"
+must 'git status: clean on both sides' both_sides_clean
 
 # ---- attempts to get out ------------------------------------------------------------------------
 # Each has a script, which gets $home, $pen and $value as $1 $2 $3; NAME_before, which sets the scene
@@ -135,6 +169,16 @@ signal_host_seen() { ! is_alive "$value"; }
 script[plant_program]='mkdir -p "$1/.local/bin" && echo "echo planted" >"$1/.local/bin/ls"'
 plant_program_before() { rm -rf "$home/.local"; }
 plant_program_seen() { [[ -e $home/.local/bin/ls ]]; }
+
+# Outside, the hook that was planted runs at the next commit.
+# shellcheck disable=SC2016
+script[plant_hook]='printf "#!/bin/sh\necho ran >\"%s/hook-ran\"\n" "$1" >"$2/.git/hooks/pre-commit"
+    chmod +x "$2/.git/hooks/pre-commit"'
+plant_hook_before() { rm -f "$home/hook-ran" "$pen/.git/hooks/pre-commit"; }
+plant_hook_seen() {
+    git -C "$pen" commit -q --allow-empty -m 'the owner commits' >/dev/null 2>&1 || true
+    [[ -e $home/hook-ran || -e $pen/.git/hooks/pre-commit ]]
+}
 
 # shellcheck disable=SC2016
 script[outlive_run]='
@@ -195,17 +239,18 @@ while True:
     wait_for test -s "$top/port"
 }
 
-printf 'Six attempts to get out, each made outside (as a control) and inside\n'
+printf 'Seven attempts to get out, each made outside (as a control) and inside\n'
 listen
 attempt read_secret 'read a secret in ~/.ssh'
 attempt write_outside 'change a file outside the pen'
 attempt connect_host 'connect to a server on the host'\''s loopback'
 attempt signal_host 'send a signal to a process of the host'
 attempt plant_program 'plant a program in ~/.local/bin'
+attempt plant_hook 'plant a git hook that the owner'\''s next commit would run'
 attempt outlive_run 'leave a daemon behind that outlives the run'
 
 if [[ $escaped -ne 0 ]]; then
     printf 'demo: the fence did not hold\n' >&2
     exit 1
 fi
-printf 'All work done, all six attempts stopped.\n'
+printf 'All work done, all seven attempts stopped.\n'

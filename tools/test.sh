@@ -3,7 +3,7 @@
 #
 #   tools/test.sh [PART...]      parts: gcc clang sanitize lint user (default: all that apply)
 #
-#   gcc       as it is shipped: unit, fuzz (replay of the corpora) and end-to-end tests
+#   gcc       as it is shipped: unit, fuzz (replay of the corpora), end-to-end tests, the demo
 #   clang     the other compiler: unit and fuzz
 #   sanitize  gcc with ASan and UBSan: unit and fuzz
 #   lint      format, clang-tidy, cppcheck, layers, headers, shell, words (in the clang build)
@@ -90,10 +90,20 @@ run_suites() {
     add_result "$label" "${counts[@]}"
 }
 
+# The README's first promise.
+run_demo() {
+    if tools/demo.sh build/src/cli/wattle; then
+        add_result "demo, as $(id -un)" 1 0 0
+    else
+        add_broken "demo, as $(id -un)" "the demo failed"
+    fi
+}
+
 test_gcc() {
     build_in build gcc || { add_broken gcc "the gcc build failed"; return; }
     if tools/userns-check.sh "$PWD/build/src/cli/wattle" "$PWD/build"; then
         run_suites "gcc, as $(id -un)" build "${every_suite[@]}"
+        run_demo
     else
         run_suites "gcc, as $(id -un)" build "${quick_suites[@]}"
         add_broken "fence, as $(id -un)" "no fence can be built here, so no test of one was run"

@@ -51,6 +51,24 @@ watch_for() {
     said ', 0 got'
 }
 
+@test "a folder with head, objects and refs is no repository; one with HEAD is, whatever came last" {
+    local last
+    mkdir plain bare
+    inside -- bash -c 'cd plain && touch head commondir config && mkdir objects refs'
+    ended 0
+    present plain/head plain/commondir plain/refs
+    for last in HEAD refs objects; do
+        rm -rf bare
+        mkdir bare
+        # shellcheck disable=SC2016 # for the shell inside
+        inside -- bash -c 'cd bare; echo "ref: refs/heads/main" >tmp; for name in HEAD objects refs; do
+            [[ $name == "$1" ]] || if [[ $name == HEAD ]]; then mv tmp HEAD; else mkdir $name; fi; done
+            if [[ $1 == HEAD ]]; then mv tmp HEAD; else mkdir "$1"; fi' bare "$last"
+        failed_inside
+        absent "bare/$last"
+    done
+}
+
 @test "races: strings, descriptors, folders and symlinks that change under way" {
     local race
     with_helper guard_race

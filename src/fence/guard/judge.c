@@ -5,8 +5,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -154,18 +156,41 @@ static bool is_held(struct guard_call *call, const struct guard_place *place,
 /* ---- needs ------------------------------------------------------------------------------------
  */
 
-static bool has(const struct guard_place *place, const char *name)
+/* Whether "head" is "HEAD" in this folder: one of some ext4 and f2fs, or of a file system with
+ * aliases. A job may make such a folder where the file system lets it. */
+static bool folds_case(const struct guard_place *place, const struct guard_class *class)
 {
-    struct stat status;
+    AUTO_CLOSE int fd = openat(place->fd, ".", O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
+    unsigned flags = 0;
 
-    return strcasecmp(place->plain, name) == 0 ||
-           fstatat(place->fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+    if (class->aliases || fd < 0)
+        return true;
+    return ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_CASEFOLD_FL) != 0;
 }
 
-static bool completes_bare(const struct guard_place *place)
+struct bare_question {
+    const struct guard_place *place;
+    bool folds_case;
+};
+
+/* The file system folds case itself when it is asked for what is there; of the name that is still
+ * to be made it has to be said. */
+static bool has(const struct bare_question *question, const char *name)
 {
-    return has(place, "HEAD") &&
-           ((has(place, "objects") && has(place, "refs")) || has(place, "commondir"));
+    const char *plain = question->place->plain;
+    struct stat status;
+
+    if (strcmp(plain, name) == 0 || (question->folds_case && strcasecmp(plain, name) == 0))
+        return true;
+    return fstatat(question->place->fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
+static bool completes_bare(const struct guard_place *place, const struct guard_class *class)
+{
+    const struct bare_question question = {place, folds_case(place, class)};
+
+    return has(&question, "HEAD") &&
+           ((has(&question, "objects") && has(&question, "refs")) || has(&question, "commondir"));
 }
 
 static int check_trees(struct guard_call *call, struct guard_judged *judged)
@@ -196,10 +221,10 @@ static int check_needs(struct guard_call *call, struct guard_judged *judged)
 
     if ((needs & ~(unsigned) (GUARD_NEED_BARE | GUARD_NEED_BARE_SOURCE)) != 0 && !judged->exclusive)
         return GUARD_AGAIN;
-    if ((needs & GUARD_NEED_BARE) && completes_bare(judged->target))
+    if ((needs & GUARD_NEED_BARE) && completes_bare(judged->target, &judged->target_class))
         return -GUARD_REFUSED;
     if ((needs & GUARD_NEED_BARE_SOURCE) &&
-        (judged->source == NULL || completes_bare(judged->source)))
+        (judged->source == NULL || completes_bare(judged->source, &judged->source_class)))
         return -GUARD_REFUSED;
     if (needs & GUARD_NEED_BESIDE) {
         guard_class_beside(call->guard->settings.rules, &beside);
