@@ -9,11 +9,24 @@
 
 enum rpc_door { RPC_MODEL, RPC_OWNER };
 
+/* Names in the folder of rpc_folder(). */
+#define RPC_MODEL_SOCKET "model.sock"
+#define RPC_OWNER_SOCKET "owner.sock"
+#define RPC_HOST_LOCK "host.lock" /* held by the one host, exclusively (flock) */
+
+#define RPC_API_VERSION 1
+
 /* Where the sockets lie: $XDG_RUNTIME_DIR/wattle when that is the owner's and 0700, else
  * <state>/run. Never /tmp. Refused: a path over 107 bytes, a network file system, a folder of
  * others. Makes it 0700. Errors: rpc.folder, rpc.folder-long, rpc.network-fs. */
 int rpc_folder(const char *runtime_dir, const char *state_dir, char **ret_folder,
                struct err *err) MUST_CHECK;
+
+/* What a host that was started says on descriptor RPC_READY_FD, in one write: RPC_READY once it
+ * listens, RPC_BUSY when another one holds the lock, anything else is why it could not. */
+#define RPC_READY_FD 3
+#define RPC_READY "ready"
+#define RPC_BUSY "busy"
 
 struct rpc_client; /* opaque; one owner */
 
@@ -22,6 +35,9 @@ struct rpc_connect {
     enum rpc_door door;
     const char *program; /* "wattle pens" */
     const char *host;    /* the program to start when nobody answers; NULL: do not start one */
+    /* Its whole environment, "NAME=value" and NULL: the owner's locations, never the caller's own.
+     */
+    const char *const *environment;
 };
 /* Connects, checks that the peer is of this user, says hello. Starts the host when nobody answers:
  * with a fixed environment, folder "/", no descriptor of ours but /dev/null; waits for it at most

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #define RPC_MESSAGE_LIMIT_BYTES (4u << 20)
 

@@ -39,7 +39,8 @@ int rpc_message_parse(const char *text, size_t size, struct rpc_message *ret_mes
                       struct err *err) MUST_CHECK;
 
 /* Each gives a new object, or NULL: out of memory. `params` and `result` are taken over. */
-json_t *rpc_request(json_t *id, const char *method, json_t *params); /* id NULL: a notification */
+/* `id` is taken over; NULL: a notification. */
+json_t *rpc_request(json_t *id, const char *method, json_t *params);
 json_t *rpc_result(const json_t *id, json_t *result);
 json_t *rpc_error(const json_t *id, int code, const struct err *err);
 int rpc_code_of(
