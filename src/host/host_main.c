@@ -1,0 +1,215 @@
+/* wattle-host: decides what a model may run, and keeps the records.
+ *
+ *   wattle-host FOLDER
+ *
+ * FOLDER holds the two doors (rpc/client.h). Started by whoever needs it, with the owner's
+ * locations as its whole environment; descriptor RPC_READY_FD gets one word once it listens. One
+ * instance: the lock in FOLDER. It ends by itself when it was idle for long, on TERM, and on
+ * 'host.stop'; jobs end with it, because each wattle-job dies with its socket. What a killed one
+ * left is finished at the next start (store_finish_crashed). */
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "host/host_priv.h"
+#include "job/job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { EXIT_BUSY = 3, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+const struct host_limits host_default_limits = {
+    .idle_ms = 600000,
+    .hello_ms = 10000,
+    .half_ms = 30000,
+    .foreground_ms = 45000,
+    .approval_ms = 600000,
+    .turn_jobs = 4,
+    .jobs = 32,
+    .records = 100,
+    .requests = 64,
+    .pending_bytes = RPC_MESSAGE_LIMIT_BYTES + sizeof(uint32_t),
+};
+
+/* ---- the word to who started it -------------------------------------------------------------- */
+
+/* Descriptor 3 may be missing when a person starts it. */
+static void say(const char *word)
+{
+    (void) !write(RPC_READY_FD, word, strlen(word));
+    (void) close(RPC_READY_FD);
+}
+
+static int fail(const struct err *err)
+{
+    char words[sizeof err->what + sizeof err->hint + 4];
+
+    (void) snprintf(words, sizeof words, "%s%s%s", err->what, err->hint[0] == '\0' ? "" : "; ",
+                    err->hint);
+    say(words);
+    (void) dprintf(STDERR_FILENO, "wattle-host: %s\n", words);
+    return EXIT_FAILED;
+}
+
+/* ---- idle and end ---------------------------------------------------------------------------- */
+
+static void on_idle(uv_timer_t *timer)
+{
+    host_end(timer->data);
+}
+
+void host_watch_idle(struct host *host)
+{
+    if (host->ending)
+        return;
+    if (host->client_count > 0 || host->jobs != NULL)
+        (void) uv_timer_stop(&host->idle);
+    else
+        (void) uv_timer_start(&host->idle, on_idle, host->limits.idle_ms, 0);
+}
+
+void host_end(struct host *host)
+{
+    if (host->ending)
+        return;
+    host->ending = true;
+    host_doors_close(host);
+    uv_close((uv_handle_t *) &host->idle, NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(host->signals); i++)
+        uv_close((uv_handle_t *) &host->signals[i], NULL);
+}
+
+static void on_signal(uv_signal_t *signal, int number)
+{
+    (void) number;
+    host_end(signal->data);
+}
+
+/* ---- start ----------------------------------------------------------------------------------- */
+
+/* 1: another host has it. */
+static int take_lock(struct host *host, struct err *err)
+{
+    AUTO_CLOSE int folder_fd = path_open_plain(AT_FDCWD, host->folder, O_PATH | O_DIRECTORY);
+
+    if (folder_fd < 0)
+        return err_set(err, -folder_fd, "host.folder", "cannot open '%s'", host->folder);
+    host->lock_fd = path_open_below(folder_fd, RPC_HOST_LOCK, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (host->lock_fd < 0)
+        return err_set(err, -host->lock_fd, "host.lock", "cannot open the host's lock");
+    if (flock(host->lock_fd, LOCK_EX | LOCK_NB) == 0)
+        return 0;
+    return errno == EWOULDBLOCK ? 1
+                                : err_set(err, errno, "host.lock", "cannot take the host's lock");
+}
+
+/* wattle-job lies beside us, also in a build folder. */
+static int find_job_program(struct host *host, struct err *err)
+{
+    static const char *const places[] = {"wattle-job", "../job/wattle-job"};
+    AUTO_FREE char *self = NULL;
+    char *slash;
+    int r = path_physical("/proc/self/exe", &self, err);
+
+    if (r < 0)
+        return r;
+    slash = strrchr(self, '/');
+    *slash = '\0';
+    for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+        AUTO_FREE char *path = NULL;
+
+        if (asprintf(&path, "%s/%s", self, places[i]) < 0)
+            return err_memory(err);
+        if (access(path, X_OK) == 0)
+            return path_physical(path, &host->job_program, err);
+    }
+    return err_set(err, ENOENT, "host.job-missing",
+                   "there is no 'wattle-job' beside '%s/wattle-host'", self);
+}
+
+static int open_store(struct host *host, struct err *err)
+{
+    uint64_t crashed = 0;
+    int r = path_make_folders(host->owner->state_dir, 0700);
+
+    if (r < 0)
+        return err_set(err, -r, "host.state", "cannot make '%s'", host->owner->state_dir);
+    r = store_open(host->owner->state_dir, &host->store, err);
+    if (r == 0)
+        r = store_finish_crashed(host->store, "the host was ended while it ran", &crashed, err);
+    if (r == 0)
+        r = job_sweep(host->owner->cache_dir, err);
+    return r < 0 ? r : 0;
+}
+
+static int start_loop(struct host *host, struct err *err)
+{
+    static const int numbers[] = {SIGTERM, SIGINT};
+    int r = uv_loop_init(&host->loop);
+
+    if (r < 0)
+        return err_set(err, -r, "host.loop", "cannot make a loop");
+    (void) uv_timer_init(&host->loop, &host->idle);
+    host->idle.data = host;
+    for (size_t i = 0; i < ARRAY_SIZE(host->signals); i++) {
+        (void) uv_signal_init(&host->loop, &host->signals[i]);
+        host->signals[i].data = host;
+        (void) uv_signal_start(&host->signals[i], on_signal, numbers[i]);
+    }
+    return host_doors_open(host, err);
+}
+
+static int start(struct host *host, struct err *err)
+{
+    int r = take_lock(host, err);
+
+    if (r == 0)
+        r = find_job_program(host, err);
+    if (r == 0)
+        r = derive_owner_find(NULL, &host->owner, err);
+    if (r == 0)
+        r = open_store(host, err);
+    return r == 0 ? start_loop(host, err) : r;
+}
+
+int main(int argc, char **argv)
+{
+    struct host host = {.limits = host_default_limits, .lock_fd = -1};
+    struct err err = {0};
+    int r;
+
+    if (argc != 2 || !path_is_clean(argv[1])) {
+        (void) fprintf(stderr, "usage: wattle-host FOLDER\n");
+        return EXIT_USAGE;
+    }
+    (void) umask(077);
+    (void) signal(SIGPIPE, SIG_IGN);
+    if (fcntl(RPC_READY_FD, F_SETFD, FD_CLOEXEC) < 0 || fd_fill_standard() < 0)
+        (void) open("/dev/null", O_RDWR | O_CLOEXEC); /* nobody waits: keep the number taken */
+    host.folder = argv[1];
+    host.since_ms = clock_wall_ms();
+    r = start(&host, &err);
+    if (r > 0) {
+        say(RPC_BUSY);
+        return EXIT_BUSY;
+    }
+    if (r < 0)
+        return fail(&err);
+    say(RPC_READY);
+    host_watch_idle(&host);
+    (void) uv_run(&host.loop, UV_RUN_DEFAULT);
+    (void) uv_loop_close(&host.loop);
+    store_freep(&host.store);
+    derive_owner_freep(&host.owner);
+    free(host.job_program);
+    return 0; /* the lock goes with the process */
+}
