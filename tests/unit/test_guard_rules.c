@@ -521,6 +521,51 @@ static void a_moved_tree_is_judged_by_where_it_goes(void **state)
                      GUARD_PARTIAL); /* moved along */
 }
 
+static void holds_names_beside_every_git_folder(void **state)
+{
+    struct guard_class class;
+    struct err err = {0};
+    int r = 0;
+
+    assert_int_equal(guard_rules_add_at_tops(*state, ".githooks/x", "yours", &err), 0);
+    assert_int_equal(classify(*state, ".githooks/x/y", no).level, GUARD_DENY);
+    assert_int_equal(classify(*state, "sub/.githooks/x", yes).level, GUARD_DENY);
+    assert_int_equal(classify(*state, "sub/.githooks/x", no).level, GUARD_NO);
+    assert_int_equal(classify(*state, "sub/.githooks", yes).level, GUARD_PARTIAL);
+    guard_class_beside(*state, &class);
+    assert_int_equal(step_to(*state, class, (const char *const[]){".githooks", "x", NULL}),
+                     GUARD_DENY);
+
+    while (r == 0)
+        r = guard_rules_add_at_tops(*state, "x", "yours", &err);
+    assert_int_equal(r, -E2BIG);
+    assert_string_equal(err.id, "guard.too-many");
+    guard_class_beside(*state, &class);
+    assert_false(class.overflow);
+}
+
+/* More names are held in one folder than a path can be followed by. */
+static void many_names_in_one_folder_leave_the_rest_of_it_alone(void **state)
+{
+    struct err err = {0};
+
+    for (unsigned i = 0; i < 2 * GUARD_HITS_MAX; i++) {
+        AUTO_FREE char *path = NULL;
+
+        assert_true(asprintf(&path, PEN "/vendor/r%u/.husky", i) > 0);
+        assert_int_equal(guard_rules_add_held(*state, path, "a pointer", &err), 0);
+    }
+    assert_int_equal(classify(*state, "vendor/r7/.husky/x", no).level, GUARD_DENY);
+    assert_int_equal(classify(*state, "vendor/R100/.HUSKY", no).level, GUARD_DENY);
+    assert_int_equal(classify(*state, "vendor/r7", no).level, GUARD_PARTIAL);
+    assert_int_equal(classify(*state, "vendor/r7/.huskyx", no).level, GUARD_NO);
+    assert_int_equal(classify(*state, "vendor/r7/src", no).level, GUARD_NO);
+    assert_int_equal(classify(*state, "vendor/r", no).level, GUARD_NO);
+    assert_int_equal(classify(*state, "vendor/r7x/.husky", no).level, GUARD_NO);
+    assert_int_equal(classify(*state, "vendor/new", no).level, GUARD_NO);
+    assert_int_equal(classify(*state, "vendor", no).level, GUARD_DENY); /* it cannot be told */
+}
+
 static void knows_what_a_new_repository_makes_count(void **state)
 {
     struct guard_class class;
@@ -599,6 +644,8 @@ int main(void)
         WITH_RULES(has_bounds),
         WITH_RULES(sees_through_other_spellings),
         WITH_RULES(a_moved_tree_is_judged_by_where_it_goes),
+        WITH_RULES(holds_names_beside_every_git_folder),
+        WITH_RULES(many_names_in_one_folder_leave_the_rest_of_it_alone),
         WITH_RULES(knows_what_a_new_repository_makes_count),
         WITH_RULES(takes_the_probe_link_of_git_and_no_other),
         WITH_RULES(says_what_was_refused_and_why),

@@ -12,6 +12,13 @@ struct component {
     bool aliases;
 };
 
+/* The whole path, in its zone. */
+struct place {
+    int zone;
+    const char *rest; /* of the parent, after the zone: "" or "/..." */
+    const struct component *name;
+};
+
 /* ---- one rule ------------------------------------------------------------------------------ */
 
 static bool hit_is_full(const struct guard_rule *rule, const struct guard_hit *hit)
@@ -120,9 +127,30 @@ static void start_heads(const struct guard_rules *rules, struct guard_class *cla
     }
 }
 
+/* Whether the path and that of the rule part somewhere: then the rule need not be followed up to
+ * there. There may be hundreds in one folder. */
+static bool parts_from(const struct guard_rule *rule, const struct place *place)
+{
+    const char *base = rule->base;
+    const char *const pieces[] = {place->rest + (place->rest[0] == '/'),
+                                  place->rest[0] == '/' ? "/" : "", place->name->text};
+    const size_t sizes[] = {strlen(pieces[0]), strlen(pieces[1]), place->name->size};
+
+    if (place->name->aliases)
+        return false;
+    for (size_t i = 0; i < ARRAY_SIZE(pieces); i++)
+        for (size_t j = 0; j < sizes[i]; j++, base++) {
+            if (*base == '\0')
+                return rule->base_size > 0 && pieces[i][j] != '/';
+            if (guard_lower(*base) != guard_lower(pieces[i][j]))
+                return true;
+        }
+    return *base != '\0' && *base != '/';
+}
+
 /* At the top of a zone; rules below one path need to be tried once. */
 static void start_anchored(const struct guard_rules *rules, struct guard_class *class, size_t from,
-                           int zone, const struct component *component)
+                           const struct place *place, const struct component *component)
 {
     const unsigned char first = guard_lower(component->text[0]);
     bool began = true;
@@ -132,15 +160,16 @@ static void start_anchored(const struct guard_rules *rules, struct guard_class *
 
         if (start->first != first && start->first != 0 && !component->aliases)
             continue;
-        if (!start->anchored || (start->zone != zone && start->zone != GUARD_ANY_ZONE))
+        if (!start->anchored || (start->zone != place->zone && start->zone != GUARD_ANY_ZONE))
             continue;
         if (began || !start->follows)
-            began = start_rule(rules, class, from, i, component);
+            began = !parts_from(&rules->rules[i], place) &&
+                    start_rule(rules, class, from, i, component);
     }
 }
 
-static void take(const struct guard_rules *rules, struct guard_class *class, size_t from, int zone,
-                 const struct component *component)
+static void take(const struct guard_rules *rules, struct guard_class *class, size_t from,
+                 const struct place *place, const struct component *component)
 {
     advance_all(rules, class, from, component);
     if (component->text[0] == '.' || component->aliases)
@@ -148,7 +177,7 @@ static void take(const struct guard_rules *rules, struct guard_class *class, siz
     for (size_t i = 0; i < rules->floating_count; i++)
         (void) start_rule(rules, class, from, rules->floating[i], component);
     if (component->index == 0)
-        start_anchored(rules, class, from, zone, component);
+        start_anchored(rules, class, from, place, component);
 }
 
 /* ---- the outcome --------------------------------------------------------------------------- */
@@ -259,6 +288,7 @@ static void classify_in(const struct guard_rules *rules, int zone, const char *r
                         struct guard_class *class)
 {
     const size_t from = class->count;
+    const struct place place = {.zone = zone, .rest = rest, .name = name};
     struct component component = {.aliases = name->aliases};
     bool covered = false;
 
@@ -269,7 +299,7 @@ static void classify_in(const struct guard_rules *rules, int zone, const char *r
     while (*rest != '\0') {
         component.text = rest + 1;
         component.size = strcspn(component.text, "/");
-        take(rules, class, from, zone, &component);
+        take(rules, class, from, &place, &component);
         component.index++;
         rest += 1 + component.size;
     }
@@ -279,7 +309,7 @@ static void classify_in(const struct guard_rules *rules, int zone, const char *r
         covered = covered || component.index == 0;
     }
     name->index = component.index;
-    take(rules, class, from, zone, name);
+    take(rules, class, from, &place, name);
     ask_all(rules, class, from, component.index, ask);
     class->bare = class->bare || (!covered && is_bare_name(name));
 }

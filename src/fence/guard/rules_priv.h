@@ -52,6 +52,7 @@ struct guard_rules {
     struct guard_start starts[GUARD_RULES_MAX];
     uint16_t floating[GUARD_RULES_MAX]; /* those that were added and begin in any folder */
     size_t floating_count;
+    size_t tops_count; /* rules with at_tops */
     struct guard_head heads[GUARD_HEADS_MAX];
     size_t head_count;
     struct guard_zone zones[GUARD_ZONES_MAX];
