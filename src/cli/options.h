@@ -76,6 +76,8 @@ struct values {
     bool quiet;
     bool verbose;
     bool to_write;
+    bool raw;
+    bool all;
     bool help;
     char *own_argv; /* the memory of the program's arguments; NULL: not in one piece */
     size_t own_argv_size;

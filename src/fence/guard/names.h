@@ -8,7 +8,7 @@
  * What lies below a name is guarded with it (git's hooks, an editor's folder of tasks).
  *
  * Under the guard HOLD and SET_ASIDE both mean "refused at the call", DISARM "performed, but
- * vetted" (see `vet`). Where the guard cannot run they mean what docs/held.md says. */
+ * vetted" (see `vet`). Where the guard cannot run they mean what wattle-held(1) says. */
 #ifndef WATTLE_FENCE_GUARD_NAMES_H
 #define WATTLE_FENCE_GUARD_NAMES_H
 
