@@ -169,7 +169,7 @@ static void guards_git_in_every_form(void **state)
                                           ".git/worktrees/w", ".git/branches",  ".hg"};
     static const char *const free_names[] = {".git/HEAD",
                                              ".git/tXa5Zi",
-                                             ".git/config.lock",
+                                             ".git/index.lock",
                                              ".git/objects/ab/cd",
                                              ".git/info",
                                              ".git/refs/heads/hooks",

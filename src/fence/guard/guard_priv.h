@@ -21,6 +21,7 @@
 #define GUARD_MADE_MAX 1024u   /* git folders the job has made */
 #define GUARD_TREE_DEPTH 24u
 #define GUARD_PENDING_MAX 16u /* pointers the job has opened and not yet written */
+#define GUARD_DRAFTS_MAX 32u  /* configurations the job is about to change, at one time */
 #define GUARD_LATER (-100000) /* a thread of its own will answer */
 #define GUARD_AGAIN (-100001) /* once more from the look, with the exclusive lock */
 
@@ -45,6 +46,12 @@ struct guard_pending {
     const struct guard_row *row;
 };
 
+/* A 'config.lock' of the job's: the file that has the name stays empty, and open here, so that its
+ * number is nobody else's; what the job writes is in the other. draft.c */
+struct guard_draft {
+    int name_fd, text_fd;
+};
+
 struct guard_object {
     uint64_t dev, inode;
 };
@@ -62,6 +69,8 @@ struct guard {
     struct guard_vetted vetted;
     struct guard_pending pending[GUARD_PENDING_MAX];
     atomic_uint pending_count;
+    struct guard_draft drafts[GUARD_DRAFTS_MAX]; /* read under the shared lock too */
+    unsigned draft_count;
 
     /* Git folders and pointers the job has made: it may take them away again. */
     pthread_mutex_t made_mutex;
@@ -242,6 +251,16 @@ int guard_perform_umask(struct guard_call *call);
  * and put there in a file nobody has a descriptor of. Exclusive lock. */
 int guard_install(struct guard_call *call, const struct guard_judged *judged);
 
+/* draft.c: a descriptor for the job to write a configuration into, of a 'config.lock' that it makes
+ * now or has made. Exclusive lock, as for all that follow but the first. */
+bool guard_is_draft(struct guard *guard, const struct stat *named); /* the job's own */
+int guard_open_draft(struct guard_call *call, const struct guard_judged *judged);
+/* -EPERM: `place` is no draft. */
+int guard_read_draft(struct guard *guard, const struct guard_place *place, char *text, size_t room,
+                     size_t *ret_size);
+int guard_install_draft(struct guard_call *call, const struct guard_judged *judged,
+                        const char *text, size_t size);
+
 /* pointer.c: a descriptor for the job to write a pointer into. Exclusive lock. */
 int guard_create_pointer(struct guard_call *call, const struct guard_judged *judged);
 /* Gives those that are whole their names. Called before each call, without the lock, and at the
@@ -251,7 +270,9 @@ void guard_settle(struct guard_call *call, bool last);
  * in `err`. What to put there, as many, is then in guard->new_text. Exclusive lock. */
 int guard_vet_text(struct guard_call *call, enum guard_vet vet, int folder_fd, size_t size,
                    struct err *err);
-/* Reads a regular file of at most `room` bytes; -EFBIG. `flags` as for openat. */
+/* Reads from the beginning; less than `room` bytes, else -EFBIG. */
+int guard_read_text(int fd, char *text, size_t room, size_t *ret_size);
+/* The same of a regular file by its name. */
 int guard_read_file(int dir_fd, const char *name, char *text, size_t room, size_t *ret_size,
                     mode_t *ret_mode);
 

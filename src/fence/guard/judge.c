@@ -290,7 +290,9 @@ static int ask(struct guard_call *call, struct guard_judged *judged)
         question.exists = guard_exists(judged->target, &status);
     if (question.exists) {
         question.other = kind_of(&status);
-        question.held = judged->held = is_held(call, judged->target, &status);
+        question.held = judged->held = judged->target_class.vet == GUARD_VET_LOCK
+                                           ? !guard_is_draft(call->guard, &status)
+                                           : is_held(call, judged->target, &status);
     }
     if (judged->text != NULL)
         question.harmless = guard_link_is_harmless(rules, judged->target->location,
