@@ -89,7 +89,9 @@ const struct option_group options_report = {
         {"no-tty", 'T', OPTION_FLAG, AT(no_tty), NULL, OPTION_NOTHING, NULL,
          "give it no terminal"},
         {"status-fd", 0, OPTION_COUNT, AT(status_fd), "N", OPTION_NOTHING, NULL,
-         "write JSON lines on start and end to descriptor N"}),
+         "write JSON lines on start and end to descriptor N"},
+        {"made-fd", 0, OPTION_COUNT, AT(made_fd), "N", OPTION_NOTHING, NULL,
+         "write the names it made to descriptor N, each with a NUL"}),
 };
 
 const struct option_group options_json = {

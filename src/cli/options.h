@@ -69,6 +69,7 @@ struct values {
     uint64_t file_bytes;
     uint64_t open_files;
     uint64_t status_fd;
+    uint64_t made_fd;
     bool tty;
     bool no_tty;
     bool dry_run;
