@@ -414,6 +414,34 @@ static void a_zone_may_be_a_git_folder(void **state)
     assert_int_equal(level(state, "hooks/x"), GUARD_NO);
 }
 
+static void a_zone_in_a_folder_that_counts_goes_on_with_it(void **state)
+{
+    static const struct {
+        const char *zone, *name;
+        enum guard_level level;
+    } cases[] = {
+        {"/z1/.git", "hooks/pre-commit", GUARD_DENY},
+        {"/z2/.GIT", "config", GUARD_DENY},
+        {"/z3/.git/hooks", "pre-commit", GUARD_DENY},
+        {"/z4/.git/modules", "m/hooks/x", GUARD_DENY},
+        {"/z5/.hg", "hgrc", GUARD_DENY},
+        {"/z6/.claude", "settings.json", GUARD_DENY},
+        {"/z7/.claude/worktrees/w", "settings.json", GUARD_NO},
+        {"/z8/.cursor/worktrees/w", "file", GUARD_NO},
+        {"/z9/.cursor/worktrees/w", ".cursor", GUARD_DENY},
+        {"/z10/.git/objects", "hooks/x", GUARD_NO},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        AUTO_FREE char *path = NULL;
+        struct err err = {0};
+
+        assert_int_equal(guard_rules_add_zone(*state, cases[i].zone, false, &err), 0);
+        assert_true(asprintf(&path, "%s/%s", cases[i].zone, cases[i].name) > 0);
+        assert_int_equal(level(state, path), cases[i].level);
+    }
+}
+
 static void zones_may_lie_in_each_other(void **state)
 {
     struct err err = {0};
@@ -640,6 +668,7 @@ int main(void)
         WITH_RULES(holds_what_was_found_at_the_start),
         WITH_RULES(knows_git_folders_of_other_names),
         WITH_RULES(a_zone_may_be_a_git_folder),
+        WITH_RULES(a_zone_in_a_folder_that_counts_goes_on_with_it),
         WITH_RULES(zones_may_lie_in_each_other),
         WITH_RULES(has_bounds),
         WITH_RULES(sees_through_other_spellings),

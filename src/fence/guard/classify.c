@@ -258,6 +258,30 @@ static void ask_all(const struct guard_rules *rules, struct guard_class *class, 
     class->count = (uint16_t) kept;
 }
 
+/* What a zone's own place begins. Who opens a folder that is held as a whole for an editor or an
+ * agent wants to work in it; they keep worktrees there. */
+static void take_lead(const struct guard_rules *rules, const struct guard_zone *zone,
+                      struct guard_class *class, size_t from, struct component *component)
+{
+    const char *rest = zone->path + zone->lead;
+    size_t kept = from;
+
+    while (*rest != '\0') {
+        component->text = rest + 1;
+        component->size = strcspn(component->text, "/");
+        advance_all(rules, class, from, component);
+        start_heads(rules, class, from, component);
+        rest += 1 + component->size;
+    }
+    for (size_t i = from; i < class->count; i++) {
+        const struct guard_rule *rule = &rules->rules[class->hits[i].rule];
+
+        if (!rule->at_tops || !hit_is_full(rule, &class->hits[i]))
+            class->hits[kept++] = class->hits[i];
+    }
+    class->count = (uint16_t) kept;
+}
+
 static bool has_dot(const char *rest, const char *name)
 {
     return name[0] == '.' || strstr(rest, "/.") != NULL;
@@ -288,14 +312,17 @@ static void classify_in(const struct guard_rules *rules, int zone, const char *r
                         struct guard_class *class)
 {
     const size_t from = class->count;
+    const struct guard_zone *own = &rules->zones[zone];
     const struct place place = {.zone = zone, .rest = rest, .name = name};
     struct component component = {.aliases = name->aliases};
     bool covered = false;
 
-    if (!name->aliases && rules->count == rules->table_count && !has_dot(rest, name->text)) {
+    if (own->lead == own->size && !name->aliases && rules->count == rules->table_count &&
+        !has_dot(rest, name->text)) {
         class->bare = class->bare || is_bare_name(name);
         return;
     }
+    take_lead(rules, own, class, from, &component);
     while (*rest != '\0') {
         component.text = rest + 1;
         component.size = strcspn(component.text, "/");
@@ -304,7 +331,7 @@ static void classify_in(const struct guard_rules *rules, int zone, const char *r
         rest += 1 + component.size;
     }
     covered = is_git_under_way(rules, class, from);
-    if (rules->zones[zone].is_git) { /* its rules are under way before the first component */
+    if (own->is_git) { /* its rules are under way before the first component */
         class->in_git = true;
         covered = covered || component.index == 0;
     }

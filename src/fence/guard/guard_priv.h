@@ -20,6 +20,7 @@
 #define GUARD_BLOCKED_MAX 256u /* opens that wait for the other side of a FIFO, at one time */
 #define GUARD_MADE_MAX 1024u   /* git folders the job has made */
 #define GUARD_TREE_DEPTH 24u
+#define GUARD_MOUNTS_KNOWN 16u
 #define GUARD_PENDING_MAX 16u /* pointers the job has opened and not yet written */
 #define GUARD_DRAFTS_MAX 32u  /* configurations the job is about to change, at one time */
 #define GUARD_LATER (-100000) /* a thread of its own will answer */
@@ -60,6 +61,8 @@ struct guard {
     struct guard_settings settings;
     pid_t pid;
     atomic_bool umask_changed; /* some task has another one than the command started with */
+    _Atomic uint64_t mounts_known[GUARD_MOUNTS_KNOWN]; /* of ours, as they were met */
+    atomic_uint mounts_next;
     pthread_mutex_t denied_mutex;
     uint64_t denied_count;
 
@@ -165,8 +168,9 @@ void guard_place_close(struct guard_place *place); /* for AUTO() */
  * relative path starts, else the task's `dir_fd`. */
 int guard_find(const struct guard_call *call, int base_fd, int dir_fd, const char *path,
                struct guard_place *ret_place);
-/* Fills `location`. Only under the lock is it still true when the call is made. */
-int guard_locate(struct guard_place *place);
+/* Fills `location`. Only under the lock is it still true when the call is made. -EXDEV: it lies in
+ * no mount of ours. */
+int guard_locate(struct guard *guard, struct guard_place *place);
 /* Where an object lies, as the kernel names it; does not begin with "/" for what has no name. */
 int guard_location(int fd, char *text);
 /* Walks all of `path`, following links, as the task would: "self" is the task. O_PATH. */
@@ -178,6 +182,13 @@ bool guard_is_proc(int fd);
 /* The path of an own descriptor. */
 #define GUARD_FD_PATH_SIZE 40
 void guard_fd_path(int fd, char path[GUARD_FD_PATH_SIZE]);
+
+/* ---- mounted.c ---------------------------------------------------------------------------------
+ */
+
+/* Whether `fd` came from outside of our mounts, so that its location means nothing. Also what no
+ * mount of a tree has: a pipe, a file in memory. */
+bool guard_is_foreign(struct guard *guard, int fd);
 
 /* ---- judge.c: asking rules.h, and looking at what it needs to know -----------------------------
  */
@@ -282,6 +293,8 @@ int guard_read_file(int dir_fd, const char *name, char *text, size_t room, size_
 int guard_lock_shared(int lock_fd) MUST_CHECK;
 int guard_lock_exclusive(int lock_fd) MUST_CHECK;
 void guard_unlock(int lock_fd);
+/* Whether some job's guard_hold_place() is about this folder. */
+bool guard_is_held_place(const struct guard *guard, const struct stat *status);
 
 /* ---- blocking.c: opens that wait ---------------------------------------------------------------
  */

@@ -111,6 +111,34 @@ static int check_path(const char *path, struct err *err)
     return err_set(err, EINVAL, "guard.path", "names cannot be guarded in '%s'", path);
 }
 
+/* A zone may be a ".git" or ".claude", or lie in one: then its names are names of that. */
+static bool counts_below(const struct guard_rules *rules, const char *name, size_t size,
+                         bool aliases)
+{
+    for (size_t i = 0; i < rules->head_count; i++) {
+        const struct guard_part *part = rules->heads[i].part;
+
+        if (guard_name_is(part->text, part->size, name, size, aliases))
+            return true;
+    }
+    return false;
+}
+
+/* Where the first such component of `path` begins; its end: there is none. */
+static size_t find_lead(const struct guard_rules *rules, const char *path, bool aliases)
+{
+    size_t at = 0;
+
+    while (path[at] != '\0') {
+        const size_t size = strcspn(path + at + 1, "/");
+
+        if (counts_below(rules, path + at + 1, size, aliases))
+            return at;
+        at += 1 + size;
+    }
+    return at;
+}
+
 int guard_rules_add_zone(struct guard_rules *rules, const char *path, bool aliases, struct err *err)
 {
     char *copy = NULL;
@@ -126,6 +154,7 @@ int guard_rules_add_zone(struct guard_rules *rules, const char *path, bool alias
     rules->zones[rules->zone_count++] = (struct guard_zone){
         .path = copy,
         .size = strlen(copy),
+        .lead = find_lead(rules, copy, aliases),
         .aliases = aliases,
     };
     return 0;

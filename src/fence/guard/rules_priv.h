@@ -41,6 +41,7 @@ struct guard_start {
 struct guard_zone {
     char *path;
     size_t size;
+    size_t lead; /* where, before the zone's end, a component begins that counts for names in it */
     bool aliases;
     bool is_git; /* is itself a git folder */
 };
