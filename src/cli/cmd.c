@@ -8,7 +8,8 @@
 
 static const struct cmd *const cmds[] = {
     &cmd_run,          &cmd_policy_show, &cmd_policy_explain, &cmd_policy_check, &cmd_pens_check,
-    &cmd_pens_unshare, &cmd_doctor,      &cmd_completion,     &cmd_version,      &cmd_help,
+    &cmd_pens_unshare, &cmd_held_list,   &cmd_held_show,      &cmd_held_restore, &cmd_held_drop,
+    &cmd_doctor,       &cmd_completion,  &cmd_version,        &cmd_help,
 };
 
 const struct cmd *cmd_at(size_t index)

@@ -33,6 +33,7 @@ struct cmd {
 
 extern const struct cmd cmd_run, cmd_policy_show, cmd_policy_check, cmd_policy_explain;
 extern const struct cmd cmd_pens_check, cmd_pens_unshare;
+extern const struct cmd cmd_held_list, cmd_held_show, cmd_held_restore, cmd_held_drop;
 extern const struct cmd cmd_doctor, cmd_completion, cmd_help, cmd_version;
 
 /* In the order of help; NULL past the last. */

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "cli/cmd.h"
+#include "cli/made.h"
 #include "cli/option_rows.h"
 #include "cli/preflight.h"
 #include "cli/record.h"
@@ -37,6 +38,7 @@ struct run {
     struct policy *policy;
     struct record_run record;
     int status_fd;
+    int made_fd;
     bool started;
     char denied[512]; /* the first refusal of the guard, for the last word; "": none was told */
 };
@@ -60,6 +62,9 @@ static int check(const struct values *values, struct err *err)
         return err_set(err, EINVAL, "cli.option", "'--tty' and '--no-tty' exclude each other");
     if (values->quiet && values->verbose)
         return err_set(err, EINVAL, "cli.option", "'--quiet' and '--verbose' exclude each other");
+    if (values->made_fd != 0 && values->made_fd == values->status_fd)
+        return err_set(err, EINVAL, "cli.option",
+                       "'--made-fd' and '--status-fd' cannot be the same descriptor");
     if (values->json && !values->dry_run) {
         (void) err_set(err, EINVAL, "cli.option", "'--json' goes with '--dry-run' only");
         return err_hint(err, "'--status-fd N' reports a run as JSON");
@@ -149,6 +154,18 @@ static void on_start(void *context, const struct job_start *start)
         say_fence(start);
     else if (!run->values->quiet)
         say_unguarded(start);
+}
+
+static void on_made(void *context, const struct job_made *made)
+{
+    struct run *run = context;
+    const int rc = run->made_fd >= 0 ? made_write(run->made_fd, made) : 0;
+
+    if (rc < 0 && !run->values->quiet)
+        report_line("cannot write all names to '--made-fd': %s", strerrordesc_np(-rc));
+    run->record.made = record_made(made); /* out of memory: the line goes without */
+    if (!run->values->quiet)
+        made_say(made, run->values->verbose);
 }
 
 /* `result` or `refusal` is NULL. What never started is no line of the spool. */
@@ -264,6 +281,7 @@ static int execute(struct run *run, struct err *err)
         .keep_tail = !values->quiet,
         .on_start = on_start,
         .on_denied = on_denied,
+        .on_made = on_made,
         .control_fd = -1,
         .context = run,
         .own_argv = values->own_argv,
@@ -305,17 +323,20 @@ static int derive_and_execute(struct run *run, struct err *err)
 
 static int run_command(const struct values *values, struct err *err)
 {
-    struct run run = {.values = values, .status_fd = -1};
+    struct run run = {.values = values, .status_fd = -1, .made_fd = -1};
     int rc = check(values, err);
 
     if (rc == 0 && values->status_fd != 0)
-        rc = run.status_fd = status_open(values->status_fd, err);
+        rc = run.status_fd = status_open(values->status_fd, "status-fd", err);
+    if (rc >= 0 && values->made_fd != 0)
+        rc = run.made_fd = status_open(values->made_fd, "made-fd", err);
     if (rc < 0)
         return rc;
     record_new_id(run.record.id);
     rc = derive_and_execute(&run, err);
     if (rc < 0)
         record_the_end(&run, run_status_of(err), NULL, err);
+    json_decref(run.record.made);
     policy_freep(&run.policy);
     derive_owner_freep(&run.owner);
     return rc;

@@ -89,7 +89,9 @@ const struct option_group options_report = {
         {"no-tty", 'T', OPTION_FLAG, AT(no_tty), NULL, OPTION_NOTHING, NULL,
          "give it no terminal"},
         {"status-fd", 0, OPTION_COUNT, AT(status_fd), "N", OPTION_NOTHING, NULL,
-         "write JSON lines on start and end to descriptor N"}),
+         "write JSON lines on start and end to descriptor N"},
+        {"made-fd", 0, OPTION_COUNT, AT(made_fd), "N", OPTION_NOTHING, NULL,
+         "write the names it made to descriptor N, each with a NUL"}),
 };
 
 const struct option_group options_json = {
@@ -111,6 +113,34 @@ const struct option_group options_unshare = {
     .rows = ROWS(
         {"dry-run", 0, OPTION_FLAG, AT(dry_run), NULL, OPTION_NOTHING, NULL,
          "print what would be copied, and change nothing"}),
+};
+
+const struct option_group options_held_list = {
+    .title = "Which",
+    .rows = ROWS(
+        {"pen", 0, OPTION_TEXT, AT(pen), "DIR", OPTION_FOLDER, NULL,
+         "only what lay in DIR"}),
+};
+
+const struct option_group options_held_show = {
+    .title = "How",
+    .rows = ROWS(
+        {"raw", 0, OPTION_FLAG, AT(raw), NULL, OPTION_NOTHING, NULL,
+         "print the content alone, as it is: for a file, not for a terminal"}),
+};
+
+const struct option_group options_held_drop = {
+    .title = "Which",
+    .rows = ROWS(
+        {"all", 0, OPTION_FLAG, AT(all), NULL, OPTION_NOTHING, NULL,
+         "all there are"}),
+};
+
+const struct option_group options_quiet = {
+    .title = "How much is said",
+    .rows = ROWS(
+        {"quiet", 'q', OPTION_FLAG, AT(quiet), NULL, OPTION_NOTHING, NULL,
+         "say nothing but errors"}),
 };
 
 const struct option_group options_talk = {

@@ -13,6 +13,10 @@ extern const struct option_group options_report; /* of a run */
 extern const struct option_group options_json;   /* --json of a command that prints */
 extern const struct option_group options_explain;
 extern const struct option_group options_unshare;
+extern const struct option_group options_held_list;
+extern const struct option_group options_held_show;
+extern const struct option_group options_held_drop;
+extern const struct option_group options_quiet;  /* -q alone */
 extern const struct option_group options_talk;   /* -q and -v of a run */
 extern const struct option_group options_doctor; /* the same of the doctor */
 extern const struct option_group options_help;   /* -h, of every command */

@@ -69,6 +69,7 @@ struct values {
     uint64_t file_bytes;
     uint64_t open_files;
     uint64_t status_fd;
+    uint64_t made_fd;
     bool tty;
     bool no_tty;
     bool dry_run;
@@ -76,6 +77,8 @@ struct values {
     bool quiet;
     bool verbose;
     bool to_write;
+    bool raw;
+    bool all;
     bool help;
     char *own_argv; /* the memory of the program's arguments; NULL: not in one piece */
     size_t own_argv_size;

@@ -15,6 +15,7 @@
 enum {
     VERSION = 1,
     COMMAND_LIMIT_BYTES = 32 << 10, /* of the arguments in one line of the spool */
+    TOLD_LIMIT_BYTES = 3 << 10,     /* of what is told in the last line, which fits into a pipe */
 };
 
 void record_new_id(char id[RECORD_ID_SIZE])
@@ -154,6 +155,49 @@ static int put_result(json_t *event, const struct job_result *result)
     return failed;
 }
 
+static json_t *told_of(const struct job_told *told)
+{
+    AUTO(json_free) json_t *object = json_object();
+    int failed = 0;
+
+    failed |= put(object, "path", text_of(told->name));
+    failed |= put(object, "reason", json_string(told->reason));
+    if (told->deeper)
+        failed |= put(object, "deeper", json_true());
+    if (told->gone)
+        failed |= put(object, "gone", json_true());
+    return failed == 0 ? TAKE_PTR(object) : NULL;
+}
+
+/* So many bytes as it takes in a line. */
+static size_t size_of(const json_t *object)
+{
+    return json_dumpb(object, NULL, 0, JSON_COMPACT | JSON_ENSURE_ASCII) + sizeof ",";
+}
+
+json_t *record_made(const struct job_made *made)
+{
+    AUTO(json_free) json_t *object = json_object();
+    json_t *list = json_array();
+    size_t bytes = 0;
+    int failed = 0;
+
+    failed |= put(object, "count", json_integer((json_int_t) made->count));
+    failed |= put(object, "complete", json_boolean(made->complete));
+    failed |= put(object, "told", list);
+    failed |= put(object, "told_count", json_integer((json_int_t) made->told_total));
+    for (size_t i = 0; failed == 0 && i < made->told_count; i++) {
+        AUTO(json_free) json_t *told = told_of(&made->told[i]);
+
+        if (told == NULL)
+            return NULL;
+        bytes += size_of(told);
+        if (bytes <= TOLD_LIMIT_BYTES)
+            failed |= json_array_append(list, told);
+    }
+    return failed == 0 ? TAKE_PTR(object) : NULL;
+}
+
 json_t *record_error(const struct err *err)
 {
     AUTO(json_free) json_t *error = json_object();
@@ -173,6 +217,8 @@ int record_end(const struct record_run *run, int exit_code, const struct job_res
     if (event == NULL || put(event, "code", json_integer(exit_code)) != 0)
         return -ENOMEM;
     if (result != NULL && put_result(event, result) != 0)
+        return -ENOMEM;
+    if (run->made != NULL && put(event, "made", json_incref(run->made)) != 0)
         return -ENOMEM;
     if (refusal != NULL && put(event, "error", record_error(refusal)) != 0)
         return -ENOMEM;

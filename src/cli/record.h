@@ -14,6 +14,7 @@ struct record_run {
     char id[RECORD_ID_SIZE]; /* random; the same in the status events and the spool */
     const struct policy *policy;
     const char *const *argv;
+    json_t *made; /* of record_made, owned; NULL: not known */
 };
 
 void record_new_id(char id[RECORD_ID_SIZE]);
@@ -24,6 +25,10 @@ int record_status_start(const struct record_run *run, const struct job_start *st
                         struct buf *line) MUST_CHECK;
 int record_end(const struct record_run *run, int exit_code, const struct job_result *result,
                const struct err *refusal, struct buf *line) MUST_CHECK;
+
+/* {"count":...,"complete":...,"told":[...],"told_count":...} of the line of record_end, in which of
+ * what is told there is so much as fits. NULL: out of memory. */
+json_t *record_made(const struct job_made *made);
 
 /* A call on a guarded name that was refused; the same line for both. */
 int record_denied(const struct record_run *run, const struct job_denial *denial,

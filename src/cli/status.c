@@ -6,32 +6,34 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
-int status_open(uint64_t number, struct err *err)
+int status_open(uint64_t number, const char *option, struct err *err)
 {
+    char id[sizeof err->id];
     const int fd = number <= INT_MAX ? (int) number : -1;
     int flags;
 
+    (void) snprintf(id, sizeof id, "cli.%s", option);
     if (fd <= STDERR_FILENO) {
-        (void) err_set(err, EINVAL, "cli.status-fd", "'--status-fd' cannot be %llu",
+        (void) err_set(err, EINVAL, id, "'--%s' cannot be %llu", option,
                        (unsigned long long) number);
         return err_hint(err, "the command gets 0, 1 and 2: open another, as in '3>status.jsonl'");
     }
     flags = fcntl(fd, F_GETFL);
     if (flags < 0)
-        return err_set(err, EINVAL, "cli.status-fd", "'--status-fd' %d is not open", fd);
+        return err_set(err, EINVAL, id, "'--%s' %d is not open", option, fd);
     if ((flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0)
-        return err_set(err, EINVAL, "cli.status-fd", "'--status-fd' %d is not open for writing",
-                       fd);
+        return err_set(err, EINVAL, id, "'--%s' %d is not open for writing", option, fd);
     if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
-        return err_set(err, errno, "cli.status-fd", "cannot use descriptor %d", fd);
+        return err_set(err, errno, id, "cannot use descriptor %d", fd);
     return fd;
 }
 
 /* write() with SIGPIPE taken back, whatever the caller's mask and handlers are. */
-static int write_quietly(int fd, const struct buf *line)
+static int write_quietly(int fd, const char *bytes, size_t size)
 {
     const struct timespec now = {0};
     sigset_t pipe_only;
@@ -44,11 +46,11 @@ static int write_quietly(int fd, const struct buf *line)
     if (sigprocmask(SIG_BLOCK, &pipe_only, &before) < 0)
         return -errno;
     do {
-        written = write(fd, line->bytes, line->size);
+        written = write(fd, bytes, size);
     } while (written < 0 && errno == EINTR);
     if (written < 0)
         rc = -errno;
-    else if ((size_t) written < line->size)
+    else if ((size_t) written < size)
         rc = -EIO;
     if (rc == -EPIPE)
         (void) sigtimedwait(&pipe_only, NULL, &now);
@@ -56,7 +58,8 @@ static int write_quietly(int fd, const struct buf *line)
     return rc;
 }
 
-int status_write(int fd, const struct buf *line, int wait_ms)
+/* At most PIPE_BUF bytes, for which a pipe that is ready has room at once. */
+static int write_part(int fd, const char *bytes, size_t size, int wait_ms)
 {
     struct pollfd ready = {.fd = fd, .events = POLLOUT};
     int count;
@@ -68,5 +71,19 @@ int status_write(int fd, const struct buf *line, int wait_ms)
         return -errno;
     if (count == 0)
         return -EAGAIN;
-    return write_quietly(fd, line);
+    return write_quietly(fd, bytes, size);
+}
+
+int status_write(int fd, const struct buf *line, int wait_ms)
+{
+    return write_part(fd, line->bytes, line->size, wait_ms);
+}
+
+int status_write_long(int fd, const char *bytes, size_t size, int wait_ms)
+{
+    int rc = 0;
+
+    for (size_t at = 0; rc == 0 && at < size; at += PIPE_BUF)
+        rc = write_part(fd, bytes + at, size - at < PIPE_BUF ? size - at : PIPE_BUF, wait_ms);
+    return rc;
 }

@@ -61,6 +61,8 @@ static int add_rule(const struct policy_guard_rule *rule, struct guard_rules *ru
         return guard_rules_add_held(rules, rule->text, rule->why, err);
     case POLICY_GUARD_GIT_FOLDER:
         return guard_rules_add_git_folder(rules, rule->text, err);
+    case POLICY_GUARD_AT_TOPS:
+        return guard_rules_add_at_tops(rules, rule->text, rule->why, err);
     }
     return err_set(err, EINVAL, "fence.guard-rule", "an unknown kind of guarded name");
 }

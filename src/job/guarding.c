@@ -26,6 +26,21 @@ static int open_folder(const char *state_dir)
     return top_fd < 0 ? -errno : run_open_folder(top_fd, FOLDER, true);
 }
 
+static int hold_places(int lock_fd, const struct policy *policy, struct err *err)
+{
+    for (size_t i = 0; i < policy_rules(policy); i++) {
+        const struct policy_rule *rule = policy_rule_at(policy, i);
+        int r;
+
+        if (policy_resolve(policy, rule->path, NULL) != POLICY_WRITE)
+            continue;
+        r = guard_hold_place(lock_fd, rule->path, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
 /* One file for all jobs, not one for each folder or device: a mount in one pen may be another's
  * pen, and nearly all hold it shared. */
 int run_guard_open(const struct job_request *request, struct err *err)
@@ -33,6 +48,7 @@ int run_guard_open(const struct job_request *request, struct err *err)
     AUTO_CLOSE int folder_fd = open_folder(request->state_dir);
     AUTO_CLOSE int fd = -1;
     struct flock probe = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
+    int r;
 
     if (folder_fd < 0) {
         (void) err_set(err, -folder_fd, "job.guard-lock", "cannot make '%s/%s'", request->state_dir,
@@ -40,8 +56,10 @@ int run_guard_open(const struct job_request *request, struct err *err)
         return err_hint(err, "make it writable for you, or set XDG_STATE_HOME");
     }
     fd = path_open_below(folder_fd, FILE_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd >= 0 && fcntl(fd, F_OFD_GETLK, &probe) == 0)
-        return TAKE_FD(fd);
+    if (fd >= 0 && fcntl(fd, F_OFD_GETLK, &probe) == 0) {
+        r = hold_places(fd, request->policy, err);
+        return r < 0 ? r : TAKE_FD(fd);
+    }
     (void) err_set(err, fd < 0 ? -fd : errno, "job.guard-lock", "cannot use the lock '%s/%s/%s'",
                    request->state_dir, FOLDER, FILE_NAME);
     return err_hint(err, "set XDG_STATE_HOME to a folder on a file system with locks");
@@ -50,14 +68,16 @@ int run_guard_open(const struct job_request *request, struct err *err)
 /* ---- in pid 1 ---------------------------------------------------------------------------------
  */
 
-/* The lock belongs to the open file, and each thread must have its own. */
+/* The lock belongs to the open file, and each thread must have its own. The last is the one that
+ * was given: it holds the places, and they are held until pid 1 ends. */
 int run_guard_open_again(int lock_fd, int fds[GUARD_LOCKS], struct err *err)
 {
     char path[40];
 
     (void) snprintf(path, sizeof path, "/proc/self/fd/%d", lock_fd);
     for (size_t i = 0; i < GUARD_LOCKS; i++) {
-        fds[i] = open(path, O_RDWR | O_CLOEXEC);
+        fds[i] = i == GUARD_THREADS ? fcntl(lock_fd, F_DUPFD_CLOEXEC, 3)
+                                    : open(path, O_RDWR | O_CLOEXEC);
         if (fds[i] < 0)
             return err_set(err, errno, "job.guard-lock", "cannot open the guard's lock again");
     }

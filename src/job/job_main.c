@@ -79,12 +79,71 @@ static int send_result(const struct server *server, const struct job_result *res
     wire_add_u32(&frame, result->timed_out);
     wire_add_u32(&frame, result->stopped);
     wire_add_u64(&frame, result->wall_ms);
+    wire_add_u64(&frame, result->denied);
     return wire_send(server->fd, &frame);
+}
+
+/* For what comes in between: on_control then sees the end and kills the job. */
+static void send_or_end(const struct server *server, struct buf *frame)
+{
+    if (wire_send(server->fd, frame) < 0)
+        (void) shutdown(server->fd, SHUT_RDWR);
+}
+
+static void on_denied(void *context, const struct job_denial *denial)
+{
+    AUTO(buf_free) struct buf frame = {0};
+
+    wire_begin(&frame, WIRE_DENIED);
+    wire_add_u32(&frame, (uint32_t) denial->pid);
+    wire_add_text(&frame, denial->program);
+    wire_add_text(&frame, denial->call);
+    wire_add_text(&frame, denial->path);
+    wire_add_text(&frame, denial->reason);
+    send_or_end(context, &frame);
+}
+
+static void send_names(const struct server *server, const struct job_made *made)
+{
+    for (size_t i = 0; i < made->count;) {
+        AUTO(buf_free) struct buf names = {0};
+        AUTO(buf_free) struct buf frame = {0};
+
+        buf_init(&names, WIRE_NAMES_BYTES);
+        while (i < made->count && buf_add(&names, made->names[i], strlen(made->names[i]) + 1) == 0)
+            i++; /* the first that does not fit begins the next */
+        wire_begin(&frame, WIRE_NAMES);
+        wire_add_bytes(&frame, names.bytes, names.size);
+        send_or_end(server, &frame);
+        if (names.failed == -ENOMEM)
+            return; /* fewer names than MADE says */
+    }
+}
+
+static void on_made(void *context, const struct job_made *made)
+{
+    const struct server *server = context;
+    AUTO(buf_free) struct buf frame = {0};
+
+    send_names(server, made);
+    wire_begin(&frame, WIRE_MADE);
+    wire_add_u64(&frame, made->count);
+    wire_add_u32(&frame, made->complete);
+    wire_add_u64(&frame, made->told_total);
+    wire_add_u32(&frame, (uint32_t) made->told_count);
+    for (size_t i = 0; i < made->told_count; i++) {
+        const struct job_told *told = &made->told[i];
+
+        wire_add_text(&frame, told->name);
+        wire_add_text(&frame, told->reason);
+        wire_add_u32(&frame,
+                     (told->deeper ? WIRE_TOLD_DEEPER : 0) | (told->gone ? WIRE_TOLD_GONE : 0));
+    }
+    send_or_end(server, &frame);
 }
 
 static void on_start(void *context, const struct job_start *start)
 {
-    const struct server *server = context;
     AUTO(buf_free) struct buf frame = {0};
 
     wire_begin(&frame, WIRE_STARTED);
@@ -92,8 +151,7 @@ static void on_start(void *context, const struct job_start *start)
     wire_add_u32(&frame, (uint32_t) start->landlock_abi);
     wire_add_u32(&frame, start->weak);
     wire_add_text(&frame, start->mechanism);
-    if (wire_send(server->fd, &frame) < 0)
-        (void) shutdown(server->fd, SHUT_RDWR); /* on_control then sees the end and kills the job */
+    send_or_end(context, &frame);
 }
 
 /* ---- from the parent
@@ -119,6 +177,9 @@ static int take_frame(struct server *server)
     case WIRE_OUTPUT:
     case WIRE_ENDED:
     case WIRE_FAILED:
+    case WIRE_DENIED:
+    case WIRE_NAMES:
+    case WIRE_MADE:
         break;
     }
     return -1;
@@ -168,6 +229,8 @@ static int read_task(struct server *server, struct task *task, struct err *err)
         return err_set(err, -r, "job.wire", "no request came");
     if (wire_open(&server->incoming, &reader) != WIRE_START)
         return malformed(err);
+    if (wire_u32(&reader) != WIRE_VERSION)
+        return err_set(err, EPROTO, "job.wire-version", "the request is of another version");
     policy = wire_bytes(&reader, &size);
     task->cache_dir = wire_text(&reader);
     task->state_dir = wire_text(&reader);
@@ -210,6 +273,8 @@ static int run(struct server *server, const struct task *task, struct err *err)
         .state_dir = task->state_dir,
         .output = &server->output,
         .on_start = on_start,
+        .on_denied = on_denied,
+        .on_made = on_made,
         .control_fd = server->fd,
         .on_control = on_control,
         .context = server,

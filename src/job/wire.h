@@ -3,10 +3,16 @@
  * Frames: a header of two 32-bit numbers in the machine's byte order (both ends are the same build
  * on the same machine), then `size` bytes. Numbers in payloads likewise; a text is a 32-bit length
  * and bytes without NUL. An unknown kind, a size over the limit, or a kind out of turn ends the
- * connection, and with it the job.
+ * connection, and with it the job. So does a START of another version: the version changes with
+ * any change of a frame, and frames are added to no version.
  *
  *   parent: START, then any of SIGNAL, STOP, SNAPSHOT; its end of file kills the job
- *   job:    FAILED; or STARTED, then OUTPUT for each SNAPSHOT, then OUTPUT and ENDED */
+ *   job:    FAILED; or STARTED, then OUTPUT for each SNAPSHOT; at the end NAMES (none or more) and
+ *           MADE, if names were guarded, then OUTPUT and ENDED. DENIED comes at any time before
+ *           these, and may come before STARTED: at most 64 at once and 16 each second, while ENDED
+ *           counts all
+ *
+ * Texts of DENIED, NAMES and MADE come from the job: hostile bytes. */
 #ifndef WATTLE_JOB_WIRE_H
 #define WATTLE_JOB_WIRE_H
 
@@ -14,18 +20,28 @@
 #include "job/job.h"
 
 #define WIRE_LIMIT_BYTES (8u << 20)
-#define WIRE_ARGS_LIMIT 65536u /* entries of argv */
+#define WIRE_VERSION 2u
+#define WIRE_NAMES_BYTES (1u << 20) /* of one NAMES */
+#define WIRE_ARGS_LIMIT 65536u      /* entries of argv */
 
 enum wire_kind {
-    WIRE_START = 1, /* policy (bytes), cache_dir, state_dir, mechanism ("": choose), argc, argv */
-    WIRE_SIGNAL,    /* number */
-    WIRE_STOP,      /* TERM, then KILL */
-    WIRE_SNAPSHOT,  /* asks for OUTPUT now */
-    WIRE_STARTED,   /* pid of the job's pid 1, Landlock ABI, weak bits, mechanism */
-    WIRE_OUTPUT,    /* total (64 bit), head (bytes), tail (bytes); the rest between was left out */
-    WIRE_ENDED,     /* exit code, signal, timed out, stopped, wall_ms (64 bit) */
-    WIRE_FAILED,    /* errno, id, what, hint */
+    WIRE_START =
+        1, /* version, policy (bytes), cache_dir, state_dir, mechanism ("": choose), argc, argv */
+    WIRE_SIGNAL,   /* number */
+    WIRE_STOP,     /* TERM, then KILL */
+    WIRE_SNAPSHOT, /* asks for OUTPUT now */
+    WIRE_STARTED,  /* pid of the job's pid 1, Landlock ABI, weak bits, mechanism */
+    WIRE_OUTPUT,   /* total (64 bit), head (bytes), tail (bytes); the rest between was left out */
+    WIRE_ENDED,    /* exit code, signal, timed out, stopped, wall_ms, denied (64 bit) */
+    WIRE_FAILED,   /* errno, id, what, hint */
+    WIRE_DENIED,   /* pid inside, program, call, path, reason */
+    WIRE_NAMES,    /* bytes: some of the names that were made (job.h), each with a NUL */
+    WIRE_MADE,     /* names (64 bit), complete, told (64 bit), entries; each: path, reason, flags */
 };
+
+/* Of an entry of MADE: struct job_told. */
+#define WIRE_TOLD_DEEPER 1u
+#define WIRE_TOLD_GONE 2u
 
 struct wire_header {
     uint32_t kind;

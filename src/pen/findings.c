@@ -23,6 +23,9 @@ void pen_findings_freep(struct pen_findings **findings)
         return;
     for (size_t i = 0; i < old->count; i++)
         free(old->items[i].path);
+    for (size_t i = 0; i < old->git_folder_count; i++)
+        free(old->git_folders[i]);
+    free(old->git_folders);
     free(old->items);
     free(old);
 }
@@ -179,6 +182,39 @@ static int gather(struct gathering *gathering)
     return r;
 }
 
+/* Folders are told from others by their "objects", of which the walk knows. */
+static bool is_git_s_objects(const struct pen_tree *tree, const struct pen_folder *folder)
+{
+    return (folder->flags & PEN_OBJECTS) != 0 && folder != tree->folders &&
+           (tree->folders[folder->parent].flags & PEN_OBJECTS) == 0;
+}
+
+static int gather_git_folders(struct gathering *gathering)
+{
+    const struct pen_tree *tree = gathering->tree;
+    struct pen_findings *findings = gathering->findings;
+    size_t count = 0;
+
+    for (size_t i = 0; i < tree->folder_count; i++)
+        count += is_git_s_objects(tree, &tree->folders[i]);
+    findings->git_folders = calloc(count + 1, sizeof *findings->git_folders);
+    if (findings->git_folders == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < tree->folder_count; i++) {
+        char **path = &findings->git_folders[findings->git_folder_count];
+
+        if (!is_git_s_objects(tree, &tree->folders[i]))
+            continue;
+        (void) pen_tree_path(tree, tree->folders[i].parent, gathering->path);
+        gathering->folder = PEN_NONE;
+        *path = strdup(gathering->path);
+        if (*path == NULL)
+            return -ENOMEM;
+        findings->git_folder_count++;
+    }
+    return 0;
+}
+
 int pen_findings_make(const struct pen_tree *tree, int top_fd, struct pen_findings **ret_findings)
 {
     AUTO(pen_findings_freep) struct pen_findings *findings = calloc(1, sizeof *findings);
@@ -203,6 +239,8 @@ int pen_findings_make(const struct pen_tree *tree, int top_fd, struct pen_findin
         .folder = PEN_NONE,
     };
     r = gather(gathering);
+    if (r == 0)
+        r = gather_git_folders(gathering);
     if (r < 0)
         return r;
     findings->entries = tree->entries;

@@ -31,6 +31,8 @@ struct pen_found {
 struct pen_findings {
     struct pen_found *items; /* in the order of the walk: breadth first, by name */
     size_t count;
+    char **git_folders; /* relative to the pen, "" is the pen: what holds HEAD, objects and refs */
+    size_t git_folder_count;
     size_t shared, sockets, guarded, repositories, mounts, closed; /* how many of them are */
     uint64_t entries;
     size_t folders;

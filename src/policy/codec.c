@@ -460,7 +460,7 @@ static int decode_guard(struct reader *reader, struct policy *policy, struct err
         struct policy_guard_rule rule = {0};
         int r = 0;
 
-        rule.kind = get_choice(reader, POLICY_GUARD_GIT_FOLDER, "an unknown kind of guarded name");
+        rule.kind = get_choice(reader, POLICY_GUARD_AT_TOPS, "an unknown kind of guarded name");
         rule.text = text = get_text(reader);
         rule.why = why = get_text(reader);
         if (reader->bad != NULL || text == NULL || why == NULL)

@@ -26,9 +26,8 @@ int policy_add_guard_rule(struct policy *policy, const struct policy_guard_rule 
                           struct err *err)
 {
     struct policy_guard_rule copy = {.kind = rule->kind};
-    int r = rule->kind == POLICY_GUARD_PATTERN
-                ? 0
-                : policy_check_path_below_root(rule->text, "guarded name", err);
+    const bool is_path = rule->kind == POLICY_GUARD_HELD || rule->kind == POLICY_GUARD_GIT_FOLDER;
+    int r = is_path ? policy_check_path_below_root(rule->text, "guarded name", err) : 0;
 
     if (r == 0 && rule->text[0] == '\0')
         return err_set(err, EINVAL, "policy.guard", "an empty pattern guards nothing");

@@ -163,6 +163,8 @@ enum policy_guard_kind {
     POLICY_GUARD_PATTERN, /* may not be made or changed: "**" "/" "*.pem", "docs/x", or absolute */
     POLICY_GUARD_HELD,    /* absolute and physical: held with all below it */
     POLICY_GUARD_GIT_FOLDER, /* absolute and physical: a git folder that is not called ".git" */
+    POLICY_GUARD_AT_TOPS,    /* relative: held with all below it in the top of each writable tree
+                                and in every folder that holds a .git */
 };
 
 struct policy_guard_rule {

@@ -103,6 +103,7 @@ static struct policy *make_policy(const struct world *world)
     assert_int_equal(policy_set_cwd(policy, world->pen, &err), 0);
     assert_int_equal(policy_set_command(policy, &command, &err), 0);
     assert_int_equal(policy_set_env(policy, "PATH", "/usr/bin:/bin", &err), 0);
+    policy_set_guard(policy, false); /* fewer frames */
     return policy;
 }
 
@@ -117,6 +118,7 @@ static void send_start(const struct world *world, const struct policy *policy, c
     buf_init(&compiled, POLICY_CODEC_LIMIT_BYTES);
     assert_int_equal(policy_encode(policy, &compiled, &err), 0);
     wire_begin(&frame, WIRE_START);
+    wire_add_u32(&frame, WIRE_VERSION);
     wire_add_bytes(&frame, compiled.bytes, compiled.size);
     wire_add_text(&frame, world->cache);
     wire_add_text(&frame, world->state);
@@ -176,6 +178,16 @@ static void run(struct world *world, const char *script)
 {
     struct policy *policy = make_policy(world);
 
+    start_program(world);
+    send_start(world, policy, script);
+    policy_free(policy);
+}
+
+static void run_guarded(struct world *world, const char *script)
+{
+    struct policy *policy = make_policy(world);
+
+    policy_set_guard(policy, true);
     start_program(world);
     send_start(world, policy, script);
     policy_free(policy);
@@ -324,12 +336,13 @@ static void refuses_what_is_not_a_request(void **state)
         const char *bytes;
         size_t size;
     } bad[] = {
-        {"\x01\0\0\0\x04\0\0\0\xff\xff\xff\xff", 12}, /* a policy longer than the frame */
-        {"\x01\0\0\0\0\0\0\0", 8},                    /* an empty START */
-        {"\x63\0\0\0\0\0\0\0", 8},                    /* an unknown kind */
-        {"\x02\0\0\0\x04\0\0\0\x0f\0\0\0", 12},       /* a SIGNAL before START */
-        {"\x01\0\0\0\xff\xff\xff\x7f", 8},            /* a frame over the limit */
-        {"\x01\0", 2},                                /* half a header, then the end */
+        {"\x01\0\0\0\x08\0\0\0\x02\0\0\0\xff\xff\xff\xff", 16}, /* a policy longer than the frame */
+        {"\x01\0\0\0\x04\0\0\0\x01\0\0\0", 12},                 /* another version */
+        {"\x01\0\0\0\0\0\0\0", 8},                              /* an empty START */
+        {"\x63\0\0\0\0\0\0\0", 8},                              /* an unknown kind */
+        {"\x02\0\0\0\x04\0\0\0\x0f\0\0\0", 12},                 /* a SIGNAL before START */
+        {"\x01\0\0\0\xff\xff\xff\x7f", 8},                      /* a frame over the limit */
+        {"\x01\0", 2},                                          /* half a header, then the end */
     };
     struct world *world = *state;
 
@@ -387,6 +400,87 @@ static void runs_the_reviewed_file_or_none(void **state)
     policy_free(policy);
 }
 
+static void expect_text(struct answer *answer, const char *expected)
+{
+    AUTO_FREE char *found = wire_text(&answer->reader);
+
+    assert_non_null(found);
+    assert_string_equal(found, expected);
+}
+
+/* The job goes on only when its refusal has been heard of here. */
+static void tells_of_a_refusal_at_once(void **state)
+{
+    struct world *world = *state;
+    struct answer answer;
+    char path[160];
+
+    run_guarded(world, "trap 'exit 0' TERM; echo >.envrc; while :; do sleep 0.05; done");
+    for (bool denied = false, started = false; !denied || !started;) {
+        receive(world, &answer);
+        if (answer.kind == WIRE_DENIED) {
+            denied = true;
+            (void) snprintf(path, sizeof path, "%s/.envrc", world->pen);
+            assert_true(wire_u32(&answer.reader) > 1);
+            expect_text(&answer, "dash");
+            expect_text(&answer, "open");
+            expect_text(&answer, path);
+            expect_text(&answer, "it would run when your shell enters the folder");
+            assert_true(wire_ended(&answer.reader));
+        } else {
+            assert_int_equal(answer.kind, WIRE_STARTED);
+            started = true;
+        }
+        buf_free(&answer.frame);
+    }
+    send_plain(world, WIRE_STOP);
+    skip(world, WIRE_MADE);
+    skip(world, WIRE_OUTPUT);
+    receive(world, &answer);
+    assert_int_equal(answer.kind, WIRE_ENDED);
+    for (size_t i = 0; i < 4; i++)
+        (void) wire_u32(&answer.reader);
+    (void) wire_u64(&answer.reader);
+    assert_int_equal(wire_u64(&answer.reader), 1); /* denied */
+    assert_true(wire_ended(&answer.reader));
+    buf_free(&answer.frame);
+    assert_false(exists(world, ".envrc"));
+}
+
+static void tells_what_was_made(void **state)
+{
+    struct world *world = *state;
+    struct answer answer;
+    const char *names;
+    size_t size;
+
+    run_guarded(world, "echo >m; mkdir d d/.claude; echo >d/.claude/settings.json; mv m Makefile");
+    skip(world, WIRE_STARTED);
+    receive(world, &answer);
+    assert_int_equal(answer.kind, WIRE_NAMES);
+    names = wire_bytes(&answer.reader, &size);
+    assert_int_equal(size, sizeof "Makefile\0d\0d/.claude\0d/.claude/settings.json");
+    assert_memory_equal(names, "Makefile\0d\0d/.claude\0d/.claude/settings.json", size);
+    assert_true(wire_ended(&answer.reader));
+    buf_free(&answer.frame);
+    receive(world, &answer);
+    assert_int_equal(answer.kind, WIRE_MADE);
+    assert_int_equal(wire_u64(&answer.reader), 4);
+    assert_int_equal(wire_u32(&answer.reader), 1); /* complete */
+    assert_int_equal(wire_u64(&answer.reader), 2);
+    assert_int_equal(wire_u32(&answer.reader), 2);
+    expect_text(&answer, "d/.claude/settings.json");
+    expect_text(&answer, "an agent on your side would take its rights or commands from it");
+    assert_int_equal(wire_u32(&answer.reader), WIRE_TOLD_DEEPER);
+    expect_text(&answer, "Makefile");
+    expect_text(&answer, "it runs when you build");
+    assert_int_equal(wire_u32(&answer.reader), 0);
+    assert_true(wire_ended(&answer.reader));
+    buf_free(&answer.frame);
+    skip(world, WIRE_OUTPUT);
+    skip(world, WIRE_ENDED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -396,6 +490,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(dies_with_its_parent, setup, teardown),
         cmocka_unit_test_setup_teardown(refuses_what_is_not_a_request, setup, teardown),
         cmocka_unit_test_setup_teardown(runs_the_reviewed_file_or_none, setup, teardown),
+        cmocka_unit_test_setup_teardown(tells_of_a_refusal_at_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(tells_what_was_made, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -266,7 +266,7 @@ static void says_what_is_wrong_and_where(void **state)
         {BYTES("\0\0\0\0\0"), "an unknown tag at byte"},
         {BYTES("\x0a\0\0\0\0"), "an unknown tag at byte 17"},
         {BYTES("\x08\x01\0\0\0\x02"), "a wrong flag"},
-        {BYTES("\x08\x02\0\0\0\x01\x03"), "an unknown kind of guarded name"},
+        {BYTES("\x08\x02\0\0\0\x01\x04"), "an unknown kind of guarded name"},
         {BYTES("\x09\x01\0\0\0\x01"), "records out of order"},
         {BYTES("\x05\xff\xff\xff\xff"), "a record longer than the rest"},
         {BYTES("\x05\x06\0\0\0\x02\0\0\0/p\x04\0\0\0\0\0\0\0"), "records out of order"},

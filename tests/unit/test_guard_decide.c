@@ -145,7 +145,7 @@ static void git_may_make_what_its_row_allows(void **state)
         {.op = GUARD_CREATE, .target = ".git/worktrees/w/commondir", .needs = X | VET},
         {.op = GUARD_CREATE, .target = ".git/worktrees/w/gitdir", .needs = X | VET},
         {.op = GUARD_CREATE, .target = ".git/worktrees/w/HEAD"},
-        {.op = GUARD_CREATE, .target = ".git/config.lock"},
+        {.op = GUARD_CREATE, .target = ".git/config.lock", .needs = X | VET},
         {.op = GUARD_MKDIR, .target = ".git/modules"},
         {.op = GUARD_MKDIR, .target = ".git/objects"},
     };
@@ -293,7 +293,11 @@ static void a_vetted_file_may_be_moved_into_place(void **state)
          .target = ".git/modules/x/config",
          .source = ".git/modules/x/config.lock",
          .needs = X | VET},
-        {.op = GUARD_RENAME, .target = ".git/config.worktree", .source = "x", .needs = X | VET},
+        {.op = GUARD_RENAME,
+         .target = ".git/config.worktree",
+         .source = ".git/config.worktree.lock",
+         .needs = X | VET},
+        {.op = GUARD_RENAME, .target = ".git/config", .source = "x", .error = EROFS},
         {.op = GUARD_RENAME, .target = "a/.git", .source = "a/x", .needs = X | BESIDE | VET},
         {.op = GUARD_RENAME,
          .target = ".git/config",
@@ -310,7 +314,38 @@ static void a_vetted_file_may_be_moved_into_place(void **state)
          .source = "x",
          .kind = GUARD_SPECIAL,
          .error = EROFS},
-        {.op = GUARD_RENAME, .target = ".git/config", .source = "a/.git/config", .error = EBUSY},
+        {.op = GUARD_RENAME, .target = ".git/config", .source = "a/.git/config", .error = EROFS},
+    };
+
+    (void) state;
+    CHECK(lines);
+}
+
+/* The owner's git makes one too, and installs what it finds there. */
+static void a_lock_of_somebody_else_is_held_and_the_jobs_own_is_not(void **state)
+{
+    static const struct line lines[] = {
+        {.op = GUARD_MKDIR, .target = ".git/config.lock", .error = EROFS},
+        {.op = GUARD_SYMLINK, .target = ".git/config.lock", .error = EROFS},
+        {.op = GUARD_LINK, .target = ".git/config.lock", .source = "x", .error = EROFS},
+        {.op = GUARD_LINK, .target = "x", .source = ".git/config.lock", .error = EROFS},
+        {.op = GUARD_WRITE, .target = ".git/config.lock", .needs = X | VET},
+        {.op = GUARD_TRUNCATE, .target = ".git/config.lock", .error = EROFS},
+        {.op = GUARD_UNLINK, .target = ".git/config.lock", .flags = HELD, .error = EBUSY},
+        {.op = GUARD_UNLINK, .target = ".git/config.lock", .needs = X},
+        {.op = GUARD_CHMOD, .target = ".git/config.lock", .flags = HELD, .error = EROFS},
+        {.op = GUARD_CHMOD, .target = ".git/config.lock"},
+        {.op = GUARD_RENAME, .target = ".git/config.lock", .source = "x", .error = EROFS},
+        {.op = GUARD_RENAME, .target = "x", .source = ".git/config.lock", .error = EBUSY},
+        {.op = GUARD_EXCHANGE, .target = ".git/config.lock", .source = "x", .error = EROFS},
+        {.op = GUARD_EXCHANGE, .target = "x", .source = ".git/config.lock", .error = EBUSY},
+        {.op = GUARD_EXCHANGE,
+         .target = ".git/config",
+         .source = ".git/config.lock",
+         .error = EROFS},
+        {.op = GUARD_CREATE, .target = ".git/modules/m/config.lock", .needs = X | VET},
+        {.op = GUARD_CREATE, .target = ".git/worktrees/w/config.worktree.lock", .needs = X | VET},
+        {.op = GUARD_CREATE, .target = ".git/index.lock"},
     };
 
     (void) state;
@@ -531,6 +566,7 @@ int main(void)
         cmocka_unit_test(what_the_owner_has_is_not_removed),
         cmocka_unit_test(nothing_is_moved_onto_a_guarded_name),
         cmocka_unit_test(a_vetted_file_may_be_moved_into_place),
+        cmocka_unit_test(a_lock_of_somebody_else_is_held_and_the_jobs_own_is_not),
         cmocka_unit_test(a_folder_is_looked_into_before_it_gets_a_name),
         cmocka_unit_test(an_exchange_goes_both_ways),
         cmocka_unit_test(no_folder_leaves_a_git_folder),

@@ -169,7 +169,7 @@ static void guards_git_in_every_form(void **state)
                                           ".git/worktrees/w", ".git/branches",  ".hg"};
     static const char *const free_names[] = {".git/HEAD",
                                              ".git/tXa5Zi",
-                                             ".git/config.lock",
+                                             ".git/index.lock",
                                              ".git/objects/ab/cd",
                                              ".git/info",
                                              ".git/refs/heads/hooks",
@@ -414,6 +414,34 @@ static void a_zone_may_be_a_git_folder(void **state)
     assert_int_equal(level(state, "hooks/x"), GUARD_NO);
 }
 
+static void a_zone_in_a_folder_that_counts_goes_on_with_it(void **state)
+{
+    static const struct {
+        const char *zone, *name;
+        enum guard_level level;
+    } cases[] = {
+        {"/z1/.git", "hooks/pre-commit", GUARD_DENY},
+        {"/z2/.GIT", "config", GUARD_DENY},
+        {"/z3/.git/hooks", "pre-commit", GUARD_DENY},
+        {"/z4/.git/modules", "m/hooks/x", GUARD_DENY},
+        {"/z5/.hg", "hgrc", GUARD_DENY},
+        {"/z6/.claude", "settings.json", GUARD_DENY},
+        {"/z7/.claude/worktrees/w", "settings.json", GUARD_NO},
+        {"/z8/.cursor/worktrees/w", "file", GUARD_NO},
+        {"/z9/.cursor/worktrees/w", ".cursor", GUARD_DENY},
+        {"/z10/.git/objects", "hooks/x", GUARD_NO},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        AUTO_FREE char *path = NULL;
+        struct err err = {0};
+
+        assert_int_equal(guard_rules_add_zone(*state, cases[i].zone, false, &err), 0);
+        assert_true(asprintf(&path, "%s/%s", cases[i].zone, cases[i].name) > 0);
+        assert_int_equal(level(state, path), cases[i].level);
+    }
+}
+
 static void zones_may_lie_in_each_other(void **state)
 {
     struct err err = {0};
@@ -521,6 +549,51 @@ static void a_moved_tree_is_judged_by_where_it_goes(void **state)
                      GUARD_PARTIAL); /* moved along */
 }
 
+static void holds_names_beside_every_git_folder(void **state)
+{
+    struct guard_class class;
+    struct err err = {0};
+    int r = 0;
+
+    assert_int_equal(guard_rules_add_at_tops(*state, ".githooks/x", "yours", &err), 0);
+    assert_int_equal(classify(*state, ".githooks/x/y", no).level, GUARD_DENY);
+    assert_int_equal(classify(*state, "sub/.githooks/x", yes).level, GUARD_DENY);
+    assert_int_equal(classify(*state, "sub/.githooks/x", no).level, GUARD_NO);
+    assert_int_equal(classify(*state, "sub/.githooks", yes).level, GUARD_PARTIAL);
+    guard_class_beside(*state, &class);
+    assert_int_equal(step_to(*state, class, (const char *const[]){".githooks", "x", NULL}),
+                     GUARD_DENY);
+
+    while (r == 0)
+        r = guard_rules_add_at_tops(*state, "x", "yours", &err);
+    assert_int_equal(r, -E2BIG);
+    assert_string_equal(err.id, "guard.too-many");
+    guard_class_beside(*state, &class);
+    assert_false(class.overflow);
+}
+
+/* More names are held in one folder than a path can be followed by. */
+static void many_names_in_one_folder_leave_the_rest_of_it_alone(void **state)
+{
+    struct err err = {0};
+
+    for (unsigned i = 0; i < 2 * GUARD_HITS_MAX; i++) {
+        AUTO_FREE char *path = NULL;
+
+        assert_true(asprintf(&path, PEN "/vendor/r%u/.husky", i) > 0);
+        assert_int_equal(guard_rules_add_held(*state, path, "a pointer", &err), 0);
+    }
+    assert_int_equal(classify(*state, "vendor/r7/.husky/x", no).level, GUARD_DENY);
+    assert_int_equal(classify(*state, "vendor/R100/.HUSKY", no).level, GUARD_DENY);
+    assert_int_equal(classify(*state, "vendor/r7", no).level, GUARD_PARTIAL);
+    assert_int_equal(classify(*state, "vendor/r7/.huskyx", no).level, GUARD_NO);
+    assert_int_equal(classify(*state, "vendor/r7/src", no).level, GUARD_NO);
+    assert_int_equal(classify(*state, "vendor/r", no).level, GUARD_NO);
+    assert_int_equal(classify(*state, "vendor/r7x/.husky", no).level, GUARD_NO);
+    assert_int_equal(classify(*state, "vendor/new", no).level, GUARD_NO);
+    assert_int_equal(classify(*state, "vendor", no).level, GUARD_DENY); /* it cannot be told */
+}
+
 static void knows_what_a_new_repository_makes_count(void **state)
 {
     struct guard_class class;
@@ -595,10 +668,13 @@ int main(void)
         WITH_RULES(holds_what_was_found_at_the_start),
         WITH_RULES(knows_git_folders_of_other_names),
         WITH_RULES(a_zone_may_be_a_git_folder),
+        WITH_RULES(a_zone_in_a_folder_that_counts_goes_on_with_it),
         WITH_RULES(zones_may_lie_in_each_other),
         WITH_RULES(has_bounds),
         WITH_RULES(sees_through_other_spellings),
         WITH_RULES(a_moved_tree_is_judged_by_where_it_goes),
+        WITH_RULES(holds_names_beside_every_git_folder),
+        WITH_RULES(many_names_in_one_folder_leave_the_rest_of_it_alone),
         WITH_RULES(knows_what_a_new_repository_makes_count),
         WITH_RULES(takes_the_probe_link_of_git_and_no_other),
         WITH_RULES(says_what_was_refused_and_why),

@@ -167,7 +167,12 @@ static void tells_guarded_names_and_repositories(void **state)
     make_folder("a");
     make_folder("a/.git");
     make_folder("a/.git/hooks");
+    make_file("a/.git/HEAD", "");
+    make_folder("a/.git/refs");
+    make_folder("a/.git/objects");
+    make_folder("a/.git/objects/objects");
     make_file("a/hooks", "no");
+    make_folder("objects");
     make_folder("b");
     make_file("b/.git", "gitdir: ../a/.git");
     assert_int_equal(symlink("a/.git", ".GIT"), 0);
@@ -175,6 +180,8 @@ static void tells_guarded_names_and_repositories(void **state)
     assert_int_equal(try_look_at(world, &request), 0);
     assert_int_equal(world->findings->repositories, 3);
     assert_int_equal(world->findings->guarded, 2);
+    assert_int_equal(world->findings->git_folder_count, 1);
+    assert_string_equal(world->findings->git_folders[0], "a/.git");
     assert_int_equal(found_at(world, "a/.git")->type, DT_DIR);
     assert_int_equal(found_at(world, "b/.git")->type, DT_REG);
     assert_int_equal(found_at(world, ".GIT")->type, DT_LNK);

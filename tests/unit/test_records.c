@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/tree.h"
+#include "cli/made.h"
 #include "cli/record.h"
 #include "cli/spool.h"
 #include "cli/status.h"
@@ -186,13 +187,14 @@ static void status_wants_a_descriptor_it_can_write(void **state)
 
     (void) state;
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    assert_int_equal(status_open(1, &err), -EINVAL);
-    assert_int_equal(status_open(1000, &err), -EINVAL);
-    assert_int_equal(status_open(UINT64_MAX, &err), -EINVAL);
-    assert_int_equal(status_open((uint64_t) ends[0], &err), -EINVAL);
-    assert_string_equal(err.id, "cli.status-fd");
+    assert_int_equal(status_open(1, "status-fd", &err), -EINVAL);
+    assert_int_equal(status_open(1000, "status-fd", &err), -EINVAL);
+    assert_int_equal(status_open(UINT64_MAX, "made-fd", &err), -EINVAL);
+    assert_int_equal(status_open((uint64_t) ends[0], "made-fd", &err), -EINVAL);
+    assert_string_equal(err.id, "cli.made-fd");
+    assert_non_null(strstr(err.what, "'--made-fd'"));
     assert_int_equal(fcntl(ends[1], F_SETFD, 0), 0);
-    assert_int_equal(status_open((uint64_t) ends[1], &err), ends[1]);
+    assert_int_equal(status_open((uint64_t) ends[1], "status-fd", &err), ends[1]);
     assert_int_equal(fcntl(ends[1], F_GETFD), FD_CLOEXEC);
     (void) close(ends[0]);
     (void) close(ends[1]);
@@ -244,6 +246,76 @@ static void the_greatest_refusal_fits_into_a_pipe_at_once(void **state)
                         "x.y");
 }
 
+/* What of the list does not fit is left out, and counted. */
+static void the_greatest_list_fits_into_a_pipe_at_once(void **state)
+{
+    const struct job_result result = {.denied = UINT64_MAX >> 1, .wall_ms = UINT64_MAX >> 1};
+    struct record_run run = {.id = "0123456789abcdef"};
+    struct job_told told[JOB_TOLD_MAX];
+    struct job_made made = {.told = told, .count = 500000, .told_count = JOB_TOLD_MAX};
+    char name[64];
+
+    (void) state;
+    made.told_total = 100000;
+    for (size_t size = 1; size < sizeof name; size++) {
+        AUTO(buf_free) struct buf line = {0};
+        AUTO(json_free) json_t *json = NULL;
+        const json_t *list;
+
+        memset(name, '\x01', size);
+        name[size] = '\0';
+        for (size_t i = 0; i < JOB_TOLD_MAX; i++)
+            told[i] = (struct job_told){
+                .name = name, .reason = "it runs when you build", .deeper = true, .gone = true};
+        run.made = record_made(&made);
+        assert_non_null(run.made);
+        buf_init(&line, LINE_LIMIT_BYTES);
+        assert_int_equal(record_end(&run, 255, &result, NULL, &line), 0);
+        json_decref(run.made);
+        assert_true(line.size <= PIPE_BUF);
+        json = only_line(&line);
+        list = json_object_get(json, "made");
+        assert_int_equal(json_integer_value(json_object_get(list, "count")), 500000);
+        assert_int_equal(json_integer_value(json_object_get(list, "told_count")), 100000);
+        assert_true(json_is_false(json_object_get(list, "complete")));
+        assert_true(json_array_size(json_object_get(list, "told")) > 5);
+    }
+}
+
+static void a_reader_of_names_may_be_slow_or_go(void **state)
+{
+    enum { NAMES = 60000 };
+    const char **names = calloc(NAMES, sizeof *names);
+    const struct job_made made = {.names = names, .count = NAMES};
+    size_t got = 0;
+    ssize_t n;
+    int ends[2];
+    pid_t pid;
+    char part[8192];
+
+    (void) state;
+    assert_non_null(names);
+    for (size_t i = 0; i < NAMES; i++)
+        names[i] = "folder/a\nname";
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid = fork();
+    if (pid == 0) {
+        (void) close(ends[0]);
+        _exit(made_write(ends[1], &made) == 0 ? 0 : 1);
+    }
+    (void) close(ends[1]);
+    while ((n = read(ends[0], part, sizeof part)) > 0)
+        got += (size_t) n;
+    assert_int_equal(got, NAMES * sizeof "folder/a\nname");
+    (void) close(ends[0]);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    (void) close(ends[0]);
+    assert_int_equal(made_write(ends[1], &made), -EPIPE);
+    (void) close(ends[1]);
+    free(names);
+}
+
 static json_t *end_of(const struct job_result *result)
 {
     const struct record_run run = {.id = "0123456789abcdef"};
@@ -291,6 +363,8 @@ int main(void)
         cmocka_unit_test(status_wants_a_descriptor_it_can_write),
         cmocka_unit_test(a_status_reader_can_neither_stop_nor_kill_us),
         cmocka_unit_test(the_greatest_refusal_fits_into_a_pipe_at_once),
+        cmocka_unit_test(the_greatest_list_fits_into_a_pipe_at_once),
+        cmocka_unit_test(a_reader_of_names_may_be_slow_or_go),
         cmocka_unit_test(an_end_by_status_has_no_signal),
         cmocka_unit_test(an_end_by_signal_has_no_status),
     };

@@ -12,6 +12,13 @@ struct component {
     bool aliases;
 };
 
+/* The whole path, in its zone. */
+struct place {
+    int zone;
+    const char *rest; /* of the parent, after the zone: "" or "/..." */
+    const struct component *name;
+};
+
 /* ---- one rule ------------------------------------------------------------------------------ */
 
 static bool hit_is_full(const struct guard_rule *rule, const struct guard_hit *hit)
@@ -120,9 +127,30 @@ static void start_heads(const struct guard_rules *rules, struct guard_class *cla
     }
 }
 
+/* Whether the path and that of the rule part somewhere: then the rule need not be followed up to
+ * there. There may be hundreds in one folder. */
+static bool parts_from(const struct guard_rule *rule, const struct place *place)
+{
+    const char *base = rule->base;
+    const char *const pieces[] = {place->rest + (place->rest[0] == '/'),
+                                  place->rest[0] == '/' ? "/" : "", place->name->text};
+    const size_t sizes[] = {strlen(pieces[0]), strlen(pieces[1]), place->name->size};
+
+    if (place->name->aliases)
+        return false;
+    for (size_t i = 0; i < ARRAY_SIZE(pieces); i++)
+        for (size_t j = 0; j < sizes[i]; j++, base++) {
+            if (*base == '\0')
+                return rule->base_size > 0 && pieces[i][j] != '/';
+            if (guard_lower(*base) != guard_lower(pieces[i][j]))
+                return true;
+        }
+    return *base != '\0' && *base != '/';
+}
+
 /* At the top of a zone; rules below one path need to be tried once. */
 static void start_anchored(const struct guard_rules *rules, struct guard_class *class, size_t from,
-                           int zone, const struct component *component)
+                           const struct place *place, const struct component *component)
 {
     const unsigned char first = guard_lower(component->text[0]);
     bool began = true;
@@ -132,15 +160,16 @@ static void start_anchored(const struct guard_rules *rules, struct guard_class *
 
         if (start->first != first && start->first != 0 && !component->aliases)
             continue;
-        if (!start->anchored || (start->zone != zone && start->zone != GUARD_ANY_ZONE))
+        if (!start->anchored || (start->zone != place->zone && start->zone != GUARD_ANY_ZONE))
             continue;
         if (began || !start->follows)
-            began = start_rule(rules, class, from, i, component);
+            began = !parts_from(&rules->rules[i], place) &&
+                    start_rule(rules, class, from, i, component);
     }
 }
 
-static void take(const struct guard_rules *rules, struct guard_class *class, size_t from, int zone,
-                 const struct component *component)
+static void take(const struct guard_rules *rules, struct guard_class *class, size_t from,
+                 const struct place *place, const struct component *component)
 {
     advance_all(rules, class, from, component);
     if (component->text[0] == '.' || component->aliases)
@@ -148,7 +177,7 @@ static void take(const struct guard_rules *rules, struct guard_class *class, siz
     for (size_t i = 0; i < rules->floating_count; i++)
         (void) start_rule(rules, class, from, rules->floating[i], component);
     if (component->index == 0)
-        start_anchored(rules, class, from, zone, component);
+        start_anchored(rules, class, from, place, component);
 }
 
 /* ---- the outcome --------------------------------------------------------------------------- */
@@ -229,6 +258,30 @@ static void ask_all(const struct guard_rules *rules, struct guard_class *class, 
     class->count = (uint16_t) kept;
 }
 
+/* What a zone's own place begins. Who opens a folder that is held as a whole for an editor or an
+ * agent wants to work in it; they keep worktrees there. */
+static void take_lead(const struct guard_rules *rules, const struct guard_zone *zone,
+                      struct guard_class *class, size_t from, struct component *component)
+{
+    const char *rest = zone->path + zone->lead;
+    size_t kept = from;
+
+    while (*rest != '\0') {
+        component->text = rest + 1;
+        component->size = strcspn(component->text, "/");
+        advance_all(rules, class, from, component);
+        start_heads(rules, class, from, component);
+        rest += 1 + component->size;
+    }
+    for (size_t i = from; i < class->count; i++) {
+        const struct guard_rule *rule = &rules->rules[class->hits[i].rule];
+
+        if (!rule->at_tops || !hit_is_full(rule, &class->hits[i]))
+            class->hits[kept++] = class->hits[i];
+    }
+    class->count = (uint16_t) kept;
+}
+
 static bool has_dot(const char *rest, const char *name)
 {
     return name[0] == '.' || strstr(rest, "/.") != NULL;
@@ -259,27 +312,31 @@ static void classify_in(const struct guard_rules *rules, int zone, const char *r
                         struct guard_class *class)
 {
     const size_t from = class->count;
+    const struct guard_zone *own = &rules->zones[zone];
+    const struct place place = {.zone = zone, .rest = rest, .name = name};
     struct component component = {.aliases = name->aliases};
     bool covered = false;
 
-    if (!name->aliases && rules->count == rules->table_count && !has_dot(rest, name->text)) {
+    if (own->lead == own->size && !name->aliases && rules->count == rules->table_count &&
+        !has_dot(rest, name->text)) {
         class->bare = class->bare || is_bare_name(name);
         return;
     }
+    take_lead(rules, own, class, from, &component);
     while (*rest != '\0') {
         component.text = rest + 1;
         component.size = strcspn(component.text, "/");
-        take(rules, class, from, zone, &component);
+        take(rules, class, from, &place, &component);
         component.index++;
         rest += 1 + component.size;
     }
     covered = is_git_under_way(rules, class, from);
-    if (rules->zones[zone].is_git) { /* its rules are under way before the first component */
+    if (own->is_git) { /* its rules are under way before the first component */
         class->in_git = true;
         covered = covered || component.index == 0;
     }
     name->index = component.index;
-    take(rules, class, from, zone, name);
+    take(rules, class, from, &place, name);
     ask_all(rules, class, from, component.index, ask);
     class->bare = class->bare || (!covered && is_bare_name(name));
 }

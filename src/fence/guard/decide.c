@@ -51,6 +51,7 @@ static bool may_make(const struct guard_question *question, struct guard_verdict
         return (is_folder && target->is_folder) || (is_file && target->sample);
     case GUARD_VET_COMMONDIR:
     case GUARD_VET_BACK:
+    case GUARD_VET_LOCK:
         if (is_file)
             ask_vet(verdict, target->vet);
         return is_file;
@@ -108,15 +109,18 @@ static void decide_write(const struct guard_question *question, struct guard_ver
     if (target->level != GUARD_DENY || target->sample)
         return;
     if (is_open && (target->vet == GUARD_VET_GIT || target->vet == GUARD_VET_COMMONDIR ||
-                    target->vet == GUARD_VET_BACK))
+                    target->vet == GUARD_VET_BACK || target->vet == GUARD_VET_LOCK))
         ask_vet(verdict, target->vet);
     else
         refuse(verdict, GUARD_REFUSED, target);
 }
 
-/* Taking away what the job made itself is its own affair. */
+/* Taking away what the job made itself is its own affair. Of a lock, at a time: else one thread
+ * would remove what the owner's git has put in the place of what another thread removed. */
 static void decide_unlink(const struct guard_question *question, struct guard_verdict *verdict)
 {
+    if (question->target->vet == GUARD_VET_LOCK)
+        verdict->needs |= GUARD_NEED_EXCLUSIVE;
     if (question->held && question->target->level == GUARD_DENY)
         refuse(verdict, EBUSY, question->target);
 }
@@ -126,7 +130,8 @@ static void decide_unlink(const struct guard_question *question, struct guard_ve
 static void decide_chmod(const struct guard_question *question, struct guard_verdict *verdict)
 {
     const struct guard_class *target = question->target;
-    const bool harmless = target->vet != GUARD_VET_NONE && target->vet != GUARD_VET_HOOKS;
+    const bool harmless = target->vet != GUARD_VET_NONE && target->vet != GUARD_VET_HOOKS &&
+                          (target->vet != GUARD_VET_LOCK || !question->held);
 
     if (target->level == GUARD_DENY && !harmless && !target->sample && !target->is_folder)
         refuse(verdict, GUARD_REFUSED, target);
@@ -139,8 +144,11 @@ static bool may_replace(const struct guard_question *question, struct guard_verd
 {
     const enum guard_vet vet = question->target->vet;
 
-    if (question->op != GUARD_RENAME || vet == GUARD_VET_NONE || vet == GUARD_VET_HOOKS)
+    if (question->op != GUARD_RENAME || vet == GUARD_VET_NONE || vet == GUARD_VET_HOOKS ||
+        vet == GUARD_VET_LOCK)
         return false;
+    if (vet == GUARD_VET_CONFIG && question->source->vet != GUARD_VET_LOCK)
+        return false; /* else what the owner's git has just written there could be lost */
     if (vet == GUARD_VET_GIT)
         verdict->needs |= GUARD_NEED_EXCLUSIVE | GUARD_NEED_BESIDE;
     if (question->kind == GUARD_FILE) {
@@ -204,7 +212,8 @@ static void decide_move(const struct guard_question *question, struct guard_verd
         refuse(verdict, GUARD_REFUSED, target);
         return;
     }
-    if (source->level == GUARD_DENY) {
+    if (source->level == GUARD_DENY &&
+        (source->vet != GUARD_VET_LOCK || target->vet != GUARD_VET_CONFIG)) {
         refuse(verdict, EBUSY, source);
         return;
     }

@@ -59,6 +59,12 @@ int guard_start(const struct guard_settings *settings, struct guard **ret_guard,
  * were refused. NULL: no guard, 0. */
 uint64_t guard_finish(struct guard *guard);
 
+/* For as long as the open file description of `lock_fd` (the lock's file) lives, no job of the
+ * owner gives the folder `path` a name, or a place in a folder, where names in it would be guarded:
+ * who works in it goes by the path it had at first. fence.guard-place: it is not there, or moving.
+ */
+int guard_hold_place(int lock_fd, const char *path, struct err *err) MUST_CHECK;
+
 /* Whether this kernel lets a guard work, by doing it: a child with the filter makes one folder,
  * which never comes into existence. 0, or fence.guard-* with what is missing. Forks; takes about 1
  * ms. */

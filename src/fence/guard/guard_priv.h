@@ -20,7 +20,9 @@
 #define GUARD_BLOCKED_MAX 256u /* opens that wait for the other side of a FIFO, at one time */
 #define GUARD_MADE_MAX 1024u   /* git folders the job has made */
 #define GUARD_TREE_DEPTH 24u
+#define GUARD_MOUNTS_KNOWN 16u
 #define GUARD_PENDING_MAX 16u /* pointers the job has opened and not yet written */
+#define GUARD_DRAFTS_MAX 32u  /* configurations the job is about to change, at one time */
 #define GUARD_LATER (-100000) /* a thread of its own will answer */
 #define GUARD_AGAIN (-100001) /* once more from the look, with the exclusive lock */
 
@@ -45,6 +47,12 @@ struct guard_pending {
     const struct guard_row *row;
 };
 
+/* A 'config.lock' of the job's: the file that has the name stays empty, and open here, so that its
+ * number is nobody else's; what the job writes is in the other. draft.c */
+struct guard_draft {
+    int name_fd, text_fd;
+};
+
 struct guard_object {
     uint64_t dev, inode;
 };
@@ -53,6 +61,8 @@ struct guard {
     struct guard_settings settings;
     pid_t pid;
     atomic_bool umask_changed; /* some task has another one than the command started with */
+    _Atomic uint64_t mounts_known[GUARD_MOUNTS_KNOWN]; /* of ours, as they were met */
+    atomic_uint mounts_next;
     pthread_mutex_t denied_mutex;
     uint64_t denied_count;
 
@@ -62,6 +72,8 @@ struct guard {
     struct guard_vetted vetted;
     struct guard_pending pending[GUARD_PENDING_MAX];
     atomic_uint pending_count;
+    struct guard_draft drafts[GUARD_DRAFTS_MAX]; /* read under the shared lock too */
+    unsigned draft_count;
 
     /* Git folders and pointers the job has made: it may take them away again. */
     pthread_mutex_t made_mutex;
@@ -156,8 +168,9 @@ void guard_place_close(struct guard_place *place); /* for AUTO() */
  * relative path starts, else the task's `dir_fd`. */
 int guard_find(const struct guard_call *call, int base_fd, int dir_fd, const char *path,
                struct guard_place *ret_place);
-/* Fills `location`. Only under the lock is it still true when the call is made. */
-int guard_locate(struct guard_place *place);
+/* Fills `location`. Only under the lock is it still true when the call is made. -EXDEV: it lies in
+ * no mount of ours. */
+int guard_locate(struct guard *guard, struct guard_place *place);
 /* Where an object lies, as the kernel names it; does not begin with "/" for what has no name. */
 int guard_location(int fd, char *text);
 /* Walks all of `path`, following links, as the task would: "self" is the task. O_PATH. */
@@ -169,6 +182,13 @@ bool guard_is_proc(int fd);
 /* The path of an own descriptor. */
 #define GUARD_FD_PATH_SIZE 40
 void guard_fd_path(int fd, char path[GUARD_FD_PATH_SIZE]);
+
+/* ---- mounted.c ---------------------------------------------------------------------------------
+ */
+
+/* Whether `fd` came from outside of our mounts, so that its location means nothing. Also what no
+ * mount of a tree has: a pipe, a file in memory. */
+bool guard_is_foreign(struct guard *guard, int fd);
 
 /* ---- judge.c: asking rules.h, and looking at what it needs to know -----------------------------
  */
@@ -242,6 +262,16 @@ int guard_perform_umask(struct guard_call *call);
  * and put there in a file nobody has a descriptor of. Exclusive lock. */
 int guard_install(struct guard_call *call, const struct guard_judged *judged);
 
+/* draft.c: a descriptor for the job to write a configuration into, of a 'config.lock' that it makes
+ * now or has made. Exclusive lock, as for all that follow but the first. */
+bool guard_is_draft(struct guard *guard, const struct stat *named); /* the job's own */
+int guard_open_draft(struct guard_call *call, const struct guard_judged *judged);
+/* -EPERM: `place` is no draft. */
+int guard_read_draft(struct guard *guard, const struct guard_place *place, char *text, size_t room,
+                     size_t *ret_size);
+int guard_install_draft(struct guard_call *call, const struct guard_judged *judged,
+                        const char *text, size_t size);
+
 /* pointer.c: a descriptor for the job to write a pointer into. Exclusive lock. */
 int guard_create_pointer(struct guard_call *call, const struct guard_judged *judged);
 /* Gives those that are whole their names. Called before each call, without the lock, and at the
@@ -251,7 +281,9 @@ void guard_settle(struct guard_call *call, bool last);
  * in `err`. What to put there, as many, is then in guard->new_text. Exclusive lock. */
 int guard_vet_text(struct guard_call *call, enum guard_vet vet, int folder_fd, size_t size,
                    struct err *err);
-/* Reads a regular file of at most `room` bytes; -EFBIG. `flags` as for openat. */
+/* Reads from the beginning; less than `room` bytes, else -EFBIG. */
+int guard_read_text(int fd, char *text, size_t room, size_t *ret_size);
+/* The same of a regular file by its name. */
 int guard_read_file(int dir_fd, const char *name, char *text, size_t room, size_t *ret_size,
                     mode_t *ret_mode);
 
@@ -261,6 +293,8 @@ int guard_read_file(int dir_fd, const char *name, char *text, size_t room, size_
 int guard_lock_shared(int lock_fd) MUST_CHECK;
 int guard_lock_exclusive(int lock_fd) MUST_CHECK;
 void guard_unlock(int lock_fd);
+/* Whether some job's guard_hold_place() is about this folder. */
+bool guard_is_held_place(const struct guard *guard, const struct stat *status);
 
 /* ---- blocking.c: opens that wait ---------------------------------------------------------------
  */

@@ -55,7 +55,7 @@ static enum guard_kind kind_of(const struct stat *status)
 static int classify(struct guard_call *call, struct guard_place *place, struct guard_class *class)
 {
     const struct guard_ask asking = {.holds_git = holds_git, .context = place};
-    const int r = guard_locate(place);
+    const int r = guard_locate(call->guard, place);
 
     if (r == 0)
         guard_classify(call->guard->settings.rules, place->location, place->plain, &asking, class);
@@ -75,6 +75,16 @@ static int open_folder_of(int fd, const struct guard_place *place)
     return TAKE_FD(folder_fd);
 }
 
+/* A file or folder with a name, in a mount of another job: nobody can say which name. */
+static bool is_out_of_sight(struct guard_call *call, int fd)
+{
+    struct stat status;
+
+    return guard_is_foreign(call->guard, fd) &&
+           (fstat(fd, &status) < 0 ||
+            ((S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) && status.st_nlink > 0));
+}
+
 /* Judged by where it lies, as if every folder were a top; only where that speaks against it, its
  * folder is looked for and asked. What has no name (a pipe) is nothing guarded. */
 static int classify_object(struct guard_call *call, int fd, struct guard_place *place,
@@ -90,6 +100,8 @@ static int classify_object(struct guard_call *call, int fd, struct guard_place *
     place->plain[0] = '\0';
     if (r < 0 || place->location[0] != '/')
         return r;
+    if (is_out_of_sight(call, fd))
+        return -EXDEV;
     name = strrchr(place->location, '/');
     (void) snprintf(place->plain, sizeof place->plain, "%s", name + 1);
     name[name == place->location] = '\0';
@@ -290,7 +302,9 @@ static int ask(struct guard_call *call, struct guard_judged *judged)
         question.exists = guard_exists(judged->target, &status);
     if (question.exists) {
         question.other = kind_of(&status);
-        question.held = judged->held = is_held(call, judged->target, &status);
+        question.held = judged->held = judged->target_class.vet == GUARD_VET_LOCK
+                                           ? !guard_is_draft(call->guard, &status)
+                                           : is_held(call, judged->target, &status);
     }
     if (judged->text != NULL)
         question.harmless = guard_link_is_harmless(rules, judged->target->location,

@@ -24,7 +24,9 @@
 #define GIT_FOLDER(top)                                                                            \
     GIT(top "/hooks", GUARD_DISARM, GUARD_VET_HOOKS),                                              \
         GIT(top "/config", GUARD_DISARM, GUARD_VET_CONFIG),                                        \
-        GIT(top "/config.worktree", GUARD_DISARM, GUARD_VET_CONFIG)
+        GIT(top "/config.lock", GUARD_DISARM, GUARD_VET_LOCK),                                     \
+        GIT(top "/config.worktree", GUARD_DISARM, GUARD_VET_CONFIG),                               \
+        GIT(top "/config.worktree.lock", GUARD_DISARM, GUARD_VET_LOCK)
 #define GIT_LINKED(top)                                                                            \
     GIT_FOLDER(top), GIT(top "/commondir", GUARD_DISARM, GUARD_VET_COMMONDIR),                     \
         GIT(top "/gitdir", GUARD_DISARM, GUARD_VET_BACK)
@@ -200,6 +202,8 @@ const char *guard_vet_words(enum guard_vet vet)
         return "git's hooks: the folder and examples in it (*.sample) may be made";
     case GUARD_VET_CONFIG:
         return "git's configuration: keys that run nothing may be set by git";
+    case GUARD_VET_LOCK:
+        return "git's lock of its configuration: it may be made, and another's is held";
     case GUARD_VET_COMMONDIR:
     case GUARD_VET_BACK:
         return "a pointer between git folders: it may be made in the form git gives it";

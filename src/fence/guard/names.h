@@ -8,7 +8,7 @@
  * What lies below a name is guarded with it (git's hooks, an editor's folder of tasks).
  *
  * Under the guard HOLD and SET_ASIDE both mean "refused at the call", DISARM "performed, but
- * vetted" (see `vet`). Where the guard cannot run they mean what docs/held.md says. */
+ * vetted" (see `vet`). Where the guard cannot run they mean what wattle-held(1) says. */
 #ifndef WATTLE_FENCE_GUARD_NAMES_H
 #define WATTLE_FENCE_GUARD_NAMES_H
 
@@ -35,7 +35,8 @@ enum guard_vet {
     GUARD_VET_NONE,
     GUARD_VET_GIT,       /* ".git": a folder may be made, a pointer file is vetted */
     GUARD_VET_HOOKS,     /* the folder may be made, and NAME.sample in it */
-    GUARD_VET_CONFIG,    /* renamed onto: guard_vet_config() */
+    GUARD_VET_CONFIG,    /* its own lock is renamed onto it: guard_vet_config() */
+    GUARD_VET_LOCK,      /* the file may be made; somebody else's is held */
     GUARD_VET_COMMONDIR, /* guard_vet_commondir() */
     GUARD_VET_BACK,      /* worktrees/NAME/gitdir: guard_vet_back() */
 };

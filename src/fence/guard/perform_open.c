@@ -113,7 +113,8 @@ static int open_object(struct guard_call *call, int object_fd)
 static int take_pointer(struct guard_call *call, const struct guard_judged *judged,
                         struct opening *opening)
 {
-    opening->fd = guard_create_pointer(call, judged);
+    opening->fd = judged->verdict.vet == GUARD_VET_LOCK ? guard_open_draft(call, judged)
+                                                        : guard_create_pointer(call, judged);
     opening->opened = true;
     return opening->fd < 0 ? opening->fd : 0;
 }
@@ -210,6 +211,10 @@ static int object_step(struct guard_call *call, void *context, bool exclusive)
     };
     const int r = guard_judge(call, &judged);
 
+    if (r == 0 && (judged.verdict.needs & GUARD_NEED_VET)) {
+        guard_report(call, &judged, NULL); /* vetting goes by the name: this is the file itself */
+        return -GUARD_REFUSED;
+    }
     if (r == 0)
         guard_record_written(call, &opening->place);
     return r;

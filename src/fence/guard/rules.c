@@ -27,6 +27,7 @@ static int add_row(struct guard_rules *rules, const struct guard_name *name)
     rule->base = "";
     rule->zone = GUARD_ANY_ZONE;
     rule->at_tops = name->scope == GUARD_AT_TOPS;
+    rules->tops_count += rule->at_tops;
     rule->is_git = name->is_git;
     rule->vet = name->vet;
     rule->row = name;
@@ -93,6 +94,14 @@ size_t guard_rules_count(const struct guard_rules *rules)
     return rules->count;
 }
 
+static int refuse_more(const char *base, const char *pattern, struct err *err)
+{
+    (void) err_set(err, E2BIG, "guard.too-many",
+                   "there are more names to be guarded than the guard can hold: '%s%s'", base,
+                   pattern);
+    return err_hint(err, "open less for writing: a smaller pen, fewer --rw; or '--guard off'");
+}
+
 /* ---- zones --------------------------------------------------------------------------------- */
 
 static int check_path(const char *path, struct err *err)
@@ -100,6 +109,34 @@ static int check_path(const char *path, struct err *err)
     if (path_is_clean(path) && path[1] != '\0')
         return 0;
     return err_set(err, EINVAL, "guard.path", "names cannot be guarded in '%s'", path);
+}
+
+/* A zone may be a ".git" or ".claude", or lie in one: then its names are names of that. */
+static bool counts_below(const struct guard_rules *rules, const char *name, size_t size,
+                         bool aliases)
+{
+    for (size_t i = 0; i < rules->head_count; i++) {
+        const struct guard_part *part = rules->heads[i].part;
+
+        if (guard_name_is(part->text, part->size, name, size, aliases))
+            return true;
+    }
+    return false;
+}
+
+/* Where the first such component of `path` begins; its end: there is none. */
+static size_t find_lead(const struct guard_rules *rules, const char *path, bool aliases)
+{
+    size_t at = 0;
+
+    while (path[at] != '\0') {
+        const size_t size = strcspn(path + at + 1, "/");
+
+        if (counts_below(rules, path + at + 1, size, aliases))
+            return at;
+        at += 1 + size;
+    }
+    return at;
 }
 
 int guard_rules_add_zone(struct guard_rules *rules, const char *path, bool aliases, struct err *err)
@@ -110,13 +147,14 @@ int guard_rules_add_zone(struct guard_rules *rules, const char *path, bool alias
     if (r < 0)
         return r;
     if (rules->zone_count == GUARD_ZONES_MAX)
-        return err_set(err, E2BIG, "guard.too-many", "cannot guard names in '%s'", path);
+        return refuse_more(path, "", err);
     copy = strdup(path);
     if (copy == NULL)
         return err_memory(err);
     rules->zones[rules->zone_count++] = (struct guard_zone){
         .path = copy,
         .size = strlen(copy),
+        .lead = find_lead(rules, copy, aliases),
         .aliases = aliases,
     };
     return 0;
@@ -157,6 +195,7 @@ struct addition {
     const struct guard_name *row; /* whose properties it has; NULL: held */
     int zone;
     bool anchored;
+    bool at_tops;
 };
 
 static struct guard_start start_of(const struct guard_rules *rules, const struct guard_rule *rule)
@@ -184,9 +223,8 @@ static int add(struct guard_rules *rules, const struct addition *what, struct er
     struct guard_rule *rule = &rules->rules[rules->count];
     AUTO_FREE char *owned = NULL;
 
-    if (rules->count == GUARD_RULES_MAX)
-        return err_set(err, E2BIG, "guard.too-many", "cannot guard '%s%s' as well", what->base,
-                       pattern);
+    if (rules->count == GUARD_RULES_MAX || (what->at_tops && rules->tops_count == GUARD_TOPS_MAX))
+        return refuse_more(what->base, pattern, err);
     if (asprintf(&owned, "%s%c%s%c%s", what->base, 0, pattern, 0, what->reason) < 0)
         return err_memory(err);
     *rule = (struct guard_rule){
@@ -196,6 +234,7 @@ static int add(struct guard_rules *rules, const struct addition *what, struct er
         .reason = owned + base_size + 1 + pattern_size + 1,
         .zone = (int16_t) what->zone,
         .anchored = what->anchored,
+        .at_tops = what->at_tops,
         .row = what->row,
     };
     if (what->row != NULL) {
@@ -212,6 +251,7 @@ static int add(struct guard_rules *rules, const struct addition *what, struct er
     rules->starts[rules->count] = start_of(rules, rule);
     if (!rule->anchored)
         rules->floating[rules->floating_count++] = (uint16_t) rules->count;
+    rules->tops_count += rule->at_tops;
     if (rule->is_git && rule->base_size == 0)
         rules->zones[rule->zone].is_git = true;
     rules->count++;
@@ -258,6 +298,17 @@ int guard_rules_add_pattern(struct guard_rules *rules, const char *pattern, cons
     if (what.pattern[0] != '\0')
         return add(rules, &what, err);
     return err_set(err, EINVAL, "guard.pattern", "'%s' is no pattern of names", pattern);
+}
+
+int guard_rules_add_at_tops(struct guard_rules *rules, const char *pattern, const char *reason,
+                            struct err *err)
+{
+    const struct addition what = {
+        .base = "", .pattern = pattern, .reason = reason, .zone = GUARD_ANY_ZONE, .at_tops = true};
+
+    if (pattern[0] != '\0')
+        return add(rules, &what, err);
+    return err_set(err, EINVAL, "guard.pattern", "an empty pattern guards nothing");
 }
 
 /* For each zone that `path` lies in. */

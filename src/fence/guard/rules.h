@@ -25,6 +25,7 @@
 #define GUARD_COMPONENTS_MAX 8 /* of a pattern */
 #define GUARD_RULES_MAX 1024
 #define GUARD_ZONES_MAX 16
+#define GUARD_TOPS_MAX 80 /* rules of GUARD_AT_TOPS, those of the table among them */
 #define GUARD_HITS_MAX 96 /* rules one path is under way in; more is DENY */
 
 /* ---- the set: made outside, then constant -------------------------------------------------- */
@@ -58,6 +59,11 @@ int guard_rules_add_held(struct guard_rules *rules, const char *path, const char
  * that is itself a git folder. All git rows hold in it. */
 int guard_rules_add_git_folder(struct guard_rules *rules, const char *path,
                                struct err *err) MUST_CHECK;
+
+/* A relative name, held like those of GUARD_AT_TOPS: what a setting of all the owner's repositories
+ * names, also of those that a job makes. EINVAL guard.pattern, E2BIG guard.too-many. */
+int guard_rules_add_at_tops(struct guard_rules *rules, const char *pattern, const char *reason,
+                            struct err *err) MUST_CHECK;
 
 size_t guard_rules_count(const struct guard_rules *rules);
 

@@ -41,6 +41,7 @@ struct guard_start {
 struct guard_zone {
     char *path;
     size_t size;
+    size_t lead; /* where, before the zone's end, a component begins that counts for names in it */
     bool aliases;
     bool is_git; /* is itself a git folder */
 };
@@ -52,6 +53,7 @@ struct guard_rules {
     struct guard_start starts[GUARD_RULES_MAX];
     uint16_t floating[GUARD_RULES_MAX]; /* those that were added and begin in any folder */
     size_t floating_count;
+    size_t tops_count; /* rules with at_tops */
     struct guard_head heads[GUARD_HEADS_MAX];
     size_t head_count;
     struct guard_zone zones[GUARD_ZONES_MAX];

@@ -28,12 +28,23 @@ struct entry {
 
 enum { OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC };
 
+/* Somebody makes names in it, by another path than it is about to have. "." stays where it is. */
+static bool is_elsewhere(const struct guard *guard, int fd, const char *name)
+{
+    struct stat status;
+
+    return strcmp(name, ".") != 0 &&
+           (fstat(fd, &status) < 0 || guard_is_held_place(guard, &status));
+}
+
 /* The class of the new level was put there by the caller. */
 static bool enter(struct walked *walked, int dir_fd, const char *name)
 {
     struct guard_depth *level = &walked->guard->levels[walked->depth];
 
     level->fd = openat(dir_fd, name, OPEN_FOLDER);
+    if (level->fd >= 0 && is_elsewhere(walked->guard, level->fd, name))
+        cleanup_close(&level->fd);
     if (level->fd < 0)
         return false;
     level->at = level->end = 0;

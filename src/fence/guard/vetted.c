@@ -1,9 +1,9 @@
 /* Renames onto git's configuration and its pointers.
  *
  * What the source holds is read and vetted; git then gets a file of our own with the vetted text,
- * which nobody has a descriptor of. It first takes the name of the source ('config.lock'), which
- * was about to vanish anyway, so that no name of ours is ever seen; the exclusive lock keeps
- * everybody from opening it on the way. */
+ * which nobody has a descriptor of. A configuration comes by way of a draft (draft.c). The file for
+ * a pointer first takes the name of the source, which was about to vanish anyway, so that no name
+ * of ours is ever seen; the exclusive lock keeps the job from opening it on the way. */
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/path.h"
@@ -15,20 +15,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int guard_read_file(int dir_fd, const char *name, char *text, size_t room, size_t *ret_size,
-                    mode_t *ret_mode)
+int guard_read_text(int fd, char *text, size_t room, size_t *ret_size)
 {
-    AUTO_CLOSE int fd =
-        openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    struct stat status;
     size_t got = 0;
 
-    if (fd < 0 || fstat(fd, &status) < 0)
-        return -errno;
-    if (!S_ISREG(status.st_mode))
-        return -EINVAL;
     while (got < room) {
-        const ssize_t n = read(fd, text + got, room - got);
+        const ssize_t n = pread(fd, text + got, room - got, (off_t) got);
 
         if (n < 0)
             return -errno;
@@ -39,9 +31,23 @@ int guard_read_file(int dir_fd, const char *name, char *text, size_t room, size_
     if (got == room)
         return -EFBIG;
     *ret_size = got;
+    return 0;
+}
+
+int guard_read_file(int dir_fd, const char *name, char *text, size_t room, size_t *ret_size,
+                    mode_t *ret_mode)
+{
+    AUTO_CLOSE int fd =
+        openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    struct stat status;
+
+    if (fd < 0 || fstat(fd, &status) < 0)
+        return -errno;
+    if (!S_ISREG(status.st_mode))
+        return -EINVAL;
     if (ret_mode != NULL)
         *ret_mode = status.st_mode;
-    return 0;
+    return guard_read_text(fd, text, room, ret_size);
 }
 
 static int refuse(struct guard_call *call, const struct guard_judged *judged, const struct err *err)
@@ -113,31 +119,69 @@ static int replace(const struct guard_judged *judged, const char *text, size_t s
     return r;
 }
 
-int guard_install(struct guard_call *call, const struct guard_judged *judged)
+/* 'config.lock' beside 'config': what git makes first, so that no other git changes the same. */
+static bool is_own_lock(const struct guard_place *from, const struct guard_place *to)
+{
+    const size_t length = strlen(to->plain);
+
+    return strcmp(from->location, to->location) == 0 &&
+           strncmp(from->plain, to->plain, length) == 0 &&
+           strcmp(from->plain + length, ".lock") == 0;
+}
+
+static int install_config(struct guard_call *call, const struct guard_judged *judged)
 {
     struct guard *guard = call->guard;
-    const struct guard_place *from = judged->source, *to = judged->target;
     struct err err = {0};
     size_t size = 0, new_size = 0;
-    mode_t mode = 0;
-    int r = guard_read_file(from->fd, from->plain, guard->source_text, sizeof guard->source_text,
-                            &size, &mode);
+    int r = is_own_lock(judged->source, judged->target)
+                ? guard_read_draft(guard, judged->source, guard->source_text,
+                                   sizeof guard->source_text, &size)
+                : -EPERM;
 
-    if (r < 0)
+    if (r == -EPERM)
+        (void) err_set(&err, EPERM, "guard.vet-source",
+                       "it is replaced only by a 'config.lock' beside it that this run has made");
+    else if (r < 0)
         (void) err_set(&err, EINVAL, "guard.vet-source",
                        "what would be put there cannot be read, or is too large");
-    else if (call->flags != 0)
-        (void) err_set(&err, EINVAL, "guard.vet-source", "only a plain rename can be vetted");
+    if (err.code == 0)
+        (void) vet_config(call, judged, size, &new_size, &err);
     if (err.code != 0)
         return refuse(call, judged, &err);
-    new_size = size;
-    if (judged->verdict.vet == GUARD_VET_CONFIG)
-        r = vet_config(call, judged, size, &new_size, &err);
+    return guard_install_draft(call, judged, guard->new_text, new_size);
+}
+
+static int install_pointer(struct guard_call *call, const struct guard_judged *judged)
+{
+    struct guard *guard = call->guard;
+    const struct guard_place *from = judged->source;
+    struct err err = {0};
+    size_t size = 0;
+    mode_t mode = 0;
+
+    if (guard_read_file(from->fd, from->plain, guard->source_text, sizeof guard->source_text, &size,
+                        &mode) < 0)
+        (void) err_set(&err, EINVAL, "guard.vet-source",
+                       "what would be put there cannot be read, or is too large");
     else
-        r = guard_vet_text(call, judged->verdict.vet, to->fd, size, &err);
-    if (r < 0)
+        (void) guard_vet_text(call, judged->verdict.vet, judged->target->fd, size, &err);
+    if (err.code != 0)
         return refuse(call, judged, &err);
-    r = replace(judged, guard->new_text, new_size, mode);
+    return replace(judged, guard->new_text, size, mode);
+}
+
+int guard_install(struct guard_call *call, const struct guard_judged *judged)
+{
+    struct err err = {0};
+    int r;
+
+    if (call->flags != 0) {
+        (void) err_set(&err, EINVAL, "guard.vet-source", "only a plain rename can be vetted");
+        return refuse(call, judged, &err);
+    }
+    r = judged->verdict.vet == GUARD_VET_CONFIG ? install_config(call, judged)
+                                                : install_pointer(call, judged);
     if (r == 0)
         guard_note_made(call, judged);
     return r;

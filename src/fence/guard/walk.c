@@ -360,9 +360,10 @@ int guard_find(const struct guard_call *call, int base_fd, int dir_fd, const cha
     return find_below(call, start_fd, path, start, ret_place);
 }
 
-int guard_locate(struct guard_place *place)
+int guard_locate(struct guard *guard, struct guard_place *place)
 {
-    const int r = guard_location(place->fd, place->location);
+    const int r =
+        guard_is_foreign(guard, place->fd) ? -EXDEV : guard_location(place->fd, place->location);
 
     if (r < 0)
         return r;
