@@ -46,14 +46,21 @@ void wire_add_text(struct buf *frame, const char *text)
     wire_add_bytes(frame, text, strlen(text));
 }
 
-int wire_send(int fd, struct buf *frame)
+int wire_finish(struct buf *frame)
 {
     const uint32_t size = (uint32_t) (frame->size - sizeof(struct wire_header));
 
     if (frame->failed < 0)
         return frame->failed;
     memcpy(frame->bytes + offsetof(struct wire_header, size), &size, sizeof size);
-    return fd_write_all(fd, frame->bytes, frame->size);
+    return 0;
+}
+
+int wire_send(int fd, struct buf *frame)
+{
+    const int r = wire_finish(frame);
+
+    return r < 0 ? r : fd_write_all(fd, frame->bytes, frame->size);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------
@@ -121,25 +128,18 @@ bool wire_ended(const struct wire_reader *reader)
     return !reader->broken && reader->left == 0;
 }
 
-/* Bytes that the frame in `frame` still lacks; 0: it is whole. */
-static size_t missing(const struct buf *frame)
+int wire_missing(const struct buf *frame, size_t *ret_size)
 {
     struct wire_header header;
 
+    *ret_size = sizeof header - frame->size;
     if (frame->size < sizeof header)
-        return sizeof header - frame->size;
+        return 0;
     memcpy(&header, frame->bytes, sizeof header);
-    return sizeof header + header.size - frame->size;
-}
-
-static bool too_large(const struct buf *frame)
-{
-    struct wire_header header = {0};
-
-    if (frame->size < sizeof header)
-        return false;
-    memcpy(&header, frame->bytes, sizeof header);
-    return header.size > WIRE_LIMIT_BYTES - sizeof header;
+    if (header.size > WIRE_LIMIT_BYTES - sizeof header)
+        return -EBADMSG;
+    *ret_size = sizeof header + header.size - frame->size;
+    return 0;
 }
 
 int wire_receive(int fd, struct buf *frame, bool wait)
@@ -149,9 +149,8 @@ int wire_receive(int fd, struct buf *frame, bool wait)
         size_t size;
         ssize_t n;
 
-        if (too_large(frame))
+        if (wire_missing(frame, &size) < 0)
             return -EBADMSG;
-        size = missing(frame);
         if (size == 0)
             return 1;
         if (size > sizeof part)

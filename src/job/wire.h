@@ -57,7 +57,9 @@ void wire_add_u64(struct buf *frame, uint64_t value);
 void wire_add_raw(struct buf *frame, const void *bytes, size_t size);
 void wire_add_bytes(struct buf *frame, const void *bytes, size_t size); /* with its length */
 void wire_add_text(struct buf *frame, const char *text);
-/* Fills in the size and sends all of it, blocking. -errno; EMSGSIZE when the frame is too large. */
+/* Fills in the size: the frame can be sent as it is. -errno; EMSGSIZE when it is too large. */
+int wire_finish(struct buf *frame) MUST_CHECK;
+/* The same, and sends all of it, blocking. */
 int wire_send(int fd, struct buf *frame) MUST_CHECK;
 
 /* ---- reading ------------------------------------------------------------------------------------
@@ -75,6 +77,9 @@ const void *wire_bytes(struct wire_reader *reader, size_t *ret_size); /* borrowe
 char *wire_text(struct wire_reader *reader);       /* caller frees; NULL: broken */
 bool wire_ended(const struct wire_reader *reader); /* all read, nothing broken */
 
+/* How many bytes to add next to what came of a frame; 0: it is whole. -EBADMSG: a size over the
+ * limit. */
+int wire_missing(const struct buf *frame, size_t *ret_size) MUST_CHECK;
 /* Takes what is there on `fd` into `frame` (begin with an empty one). 1: a whole frame is in it,
  * 0: not yet (only with `wait` false), -EPIPE: the end, -EBADMSG: a size over the limit. */
 int wire_receive(int fd, struct buf *frame, bool wait) MUST_CHECK;
