@@ -57,7 +57,7 @@ static void close_pipe(struct worker *worker)
         uv_close((uv_handle_t *) &worker->pipe, on_closed);
 }
 
-static void on_exit(uv_process_t *process, int64_t status, int signal)
+static void on_exited(uv_process_t *process, int64_t status, int signal)
 {
     (void) status;
     (void) signal;
@@ -307,7 +307,7 @@ static int spawn(struct worker *worker, const struct worker_start *start, int jo
                                               {.flags = UV_IGNORE},
                                               {.flags = UV_INHERIT_FD, .data.fd = job_fd}};
     const uv_process_options_t options = {
-        .exit_cb = on_exit,
+        .exit_cb = on_exited,
         .file = start->program,
         .args = args,
         .env = env,

@@ -1,0 +1,209 @@
+#include "host/admit.h"
+
+#include "base/cleanup.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "pen/pen.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct admission {
+    uv_work_t work;
+    struct admit_request request;
+    struct admit_answer answer;
+    void (*done)(void *context, struct admit_answer *answer);
+    void *context;
+};
+
+void admit_request_free(struct admit_request *request)
+{
+    free(request->pen);
+    free(request->working_directory);
+    for (size_t i = 0; request->argv != NULL && request->argv[i] != NULL; i++)
+        free(request->argv[i]);
+    free(request->argv);
+    for (size_t i = 0; i < request->file_count; i++)
+        free(request->files[i].path);
+    free(request->files);
+    *request = (struct admit_request){.owner = NULL};
+}
+
+/* ---- in the thread --------------------------------------------------------------------------- */
+
+/* The folder the owner made a pen, and no other that took its place. */
+static int check_pen(const struct admit_request *request, struct err *err)
+{
+    AUTO_FREE char *physical = NULL;
+    struct stat status;
+
+    if (path_physical(request->pen, &physical, NULL) < 0 || stat(request->pen, &status) < 0)
+        return err_set(err, ENOENT, "host.pen-missing", "the pen '%s' is not there", request->pen);
+    if (str_equal(physical, request->pen) && status.st_dev == request->pen_dev &&
+        status.st_ino == request->pen_inode)
+        return 0;
+    (void) err_set(err, EINVAL, "host.pen-replaced",
+                   "the pen '%s' is another folder than the owner chose", request->pen);
+    return err_hint(err, "the owner can look with 'wattle pens list' and mend it with 'wattle pens "
+                         "rebind'");
+}
+
+static int check_directory(const char *directory, struct err *err)
+{
+    if (directory[0] == '/')
+        return err_set(err, EINVAL, "host.directory",
+                       "'working_directory' has to be relative to the pen");
+    for (const char *part = directory; *part != '\0'; part += strspn(part, "/")) {
+        const size_t size = strcspn(part, "/");
+
+        if (size == 2 && memcmp(part, "..", 2) == 0)
+            return err_set(err, EINVAL, "host.directory", "'working_directory' has a '..'");
+        part += size;
+    }
+    return 0;
+}
+
+/* Symlinks that lead out of the pen are for derive to refuse. */
+static int derive(const struct admit_request *request, struct policy **ret_policy, struct err *err)
+{
+    AUTO_FREE char *chdir = path_join(request->pen, request->working_directory);
+    AUTO_FREE char *clean = NULL;
+    union {
+        char **in;
+        const char *const *out;
+    } argv = {.in = request->argv};
+    struct derive_request wish = {
+        .pen = request->pen,
+        .argv = argv.out,
+        .limits = {.deadline_ms = request->deadline_ms},
+        .pin_command = true,
+    };
+    int r = chdir == NULL ? err_memory(err) : 0;
+
+    if (r == 0)
+        r = path_normalize(chdir, "/", NULL, &clean, err);
+    if (r < 0)
+        return r;
+    wish.chdir = clean;
+    return derive_policy(request->owner, &wish, ret_policy, err);
+}
+
+static int look_through(const struct admit_request *request, struct policy *policy, struct err *err)
+{
+    AUTO(pen_findings_freep) struct pen_findings *findings = NULL;
+    const struct pen_request wish = {
+        .pen = policy_pen(policy),
+        .state_dir = request->owner->state_dir,
+    };
+    int r = pen_preflight(&wish, policy, &findings, err);
+
+    if (r == 0)
+        r = pen_judge(findings, policy_pen(policy), policy, err);
+    return r == 0 ? pen_cover(findings, policy_pen(policy), policy, err) : r;
+}
+
+static void look(uv_work_t *work)
+{
+    struct admission *admission = work->data;
+    const struct admit_request *request = &admission->request;
+    struct err *err = &admission->answer.err;
+    int r = check_pen(request, err);
+
+    if (r == 0)
+        r = check_directory(request->working_directory, err);
+    if (r == 0)
+        r = derive(request, &admission->answer.policy, err);
+    if (r == 0)
+        r = look_through(request, admission->answer.policy, err);
+    if (r < 0)
+        policy_freep(&admission->answer.policy);
+}
+
+/* ---- in the loop ----------------------------------------------------------------------------- */
+
+static void on_looked(uv_work_t *work, int status)
+{
+    struct admission *admission = work->data;
+
+    if (status < 0)
+        (void) err_set(&admission->answer.err, -status, "host.admit", "cannot look at the machine");
+    if (admission->done != NULL)
+        admission->done(admission->context, &admission->answer);
+    policy_freep(&admission->answer.policy);
+    admit_request_free(&admission->request);
+    free(admission);
+}
+
+int admit_begin(uv_loop_t *loop, struct admit_request *request,
+                void (*done)(void *context, struct admit_answer *answer), void *context,
+                struct admission **ret_admission, struct err *err)
+{
+    struct admission *admission = calloc(1, sizeof *admission);
+    int r;
+
+    if (admission == NULL)
+        return err_memory(err);
+    admission->work.data = admission;
+    admission->request = *request;
+    admission->done = done;
+    admission->context = context;
+    r = uv_queue_work(loop, &admission->work, look, on_looked);
+    if (r < 0) {
+        free(admission);
+        return err_set(err, -r, "host.admit", "cannot look at the machine");
+    }
+    *request = (struct admit_request){.owner = NULL};
+    *ret_admission = admission;
+    return 0;
+}
+
+void admit_forget(struct admission *admission)
+{
+    admission->done = NULL;
+}
+
+/* ---- what was found -------------------------------------------------------------------------- */
+
+int admit_compare(const struct policy *asked, const struct policy *now, struct err *err)
+{
+    const struct policy_command *a = policy_command(asked), *b = policy_command(now);
+
+    if (!str_equal(a->path, b->path) || a->dev != b->dev || a->inode != b->inode ||
+        a->size_bytes != b->size_bytes || a->mtime_ns != b->mtime_ns || a->ctime_ns != b->ctime_ns)
+        return err_set(err, EINVAL, "host.changed",
+                       "'%s' changed since it was asked for; ask again", a->path);
+    if (!str_equal(policy_pen(asked), policy_pen(now)))
+        return err_set(err, EINVAL, "host.changed",
+                       "the pen changed since it was asked for; ask "
+                       "again");
+    return 0;
+}
+
+bool admit_is_harmless(const struct policy *policy)
+{
+    static const char *const names[] = {"pwd", "ls", "cat", "head", "tail", "wc"};
+    static const char *const folders[] = {"/usr/bin/", "/bin/"};
+    const char *path = policy_command(policy)->path;
+
+    for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+        if (!str_starts(path, folders[i]))
+            continue;
+        for (size_t k = 0; k < ARRAY_SIZE(names); k++) {
+            if (str_equal(path + strlen(folders[i]), names[k]))
+                return true;
+        }
+    }
+    return false;
+}
+
+bool admit_fits(const struct store_identity *granted, const struct policy *policy)
+{
+    const struct policy_command *command = policy_command(policy);
+
+    return granted->path[0] != '\0' && str_equal(granted->path, command->path) &&
+           granted->dev == command->dev && granted->inode == command->inode &&
+           granted->size_bytes == command->size_bytes && granted->mtime_ns == command->mtime_ns &&
+           granted->ctime_ns == command->ctime_ns;
+}

@@ -1,0 +1,295 @@
+/* A model's connection: its pen, its chat, the jobs it asks for. */
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "host/job_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEADLINE_MOST_S = 600, DEADLINE_USUAL_S = 120, WAIT_MOST_S = 10, ARGS_MOST = 65536 };
+
+/* ---- the turn -------------------------------------------------------------------------------- */
+
+/* The path as the owner gave it, then where it leads: nothing below it is looked at. */
+static int find_pen(struct host *host, const char *path, struct store_pen *ret_pen, struct err *err)
+{
+    AUTO_FREE char *physical = NULL;
+    int r = store_pen_find(host->store, path, ret_pen, err);
+
+    if (r != -ENOENT || path_physical(path, &physical, NULL) < 0)
+        return r;
+    return store_pen_find(host->store, physical, ret_pen, err);
+}
+
+static int begin(struct host_client *client, const char *path, const char *chat, struct err *err)
+{
+    AUTO_FREE struct host_turn *turn = calloc(1, sizeof *turn);
+    struct err unknown = {0};
+    int r;
+
+    if (turn == NULL)
+        return err_memory(err);
+    r = find_pen(client->host, path, &turn->pen, &unknown);
+    if (r == 0)
+        r = store_chat_get(client->host->store, turn->pen.id, chat, turn->chat, err);
+    else if (r == -ENOENT)
+        r = 1; /* no pen: no chat either */
+    else
+        *err = unknown;
+    if (r == 0)
+        r = store_turn_begin(client->host->store, turn->chat, turn->id, err);
+    if (r < 0) {
+        store_pen_free(&turn->pen);
+        return r;
+    }
+    client->turn = TAKE_PTR(turn);
+    return 0;
+}
+
+void host_turn_begin(struct host_request *request, const json_t *params)
+{
+    static const char *const keys[] = {"pen", "chat", NULL};
+    struct host_client *client = request->client;
+    const char *path = NULL, *chat = "default";
+    struct err err = {0};
+    int r = host_params_check(params, keys, &err);
+
+    if (r == 0)
+        r = host_params_text(params, "pen", true, &path, &err);
+    if (r == 0)
+        r = host_params_text(params, "chat", false, &chat, &err);
+    if (r == 0 && !path_is_clean(path))
+        r = err_set(&err, EINVAL, "rpc.params", "'pen' has to be an absolute path");
+    if (r == 0 && client->turn != NULL)
+        r = err_set(&err, EINVAL, "host.turn", "this connection has begun its turn already");
+    if (r == 0)
+        r = begin(client, path, chat, &err);
+    if (r < 0)
+        host_refuse(request, &err);
+    else
+        host_answer(request,
+                    json_pack("{s:s, s:s*}", "turn", client->turn->id, "pen",
+                              client->turn->pen.id[0] == '\0' ? NULL : client->turn->pen.id));
+}
+
+void host_turn_end(struct host_client *client, const char *why)
+{
+    struct host_turn *turn = TAKE_PTR(client->turn);
+
+    if (turn == NULL)
+        return;
+    if (turn->id[0] != '\0') {
+        host_jobs_halt(client->host, turn->id, why);
+        (void) !store_turn_end(client->host->store, turn->id, why, NULL);
+    }
+    store_pen_free(&turn->pen);
+    free(turn);
+}
+
+/* ---- job.run --------------------------------------------------------------------------------- */
+
+void host_job_wish_free(struct host_job_wish *wish)
+{
+    for (size_t i = 0; wish->argv != NULL && wish->argv[i] != NULL; i++)
+        free(wish->argv[i]);
+    free(wish->argv);
+    free(wish->working_directory);
+    free(wish->request);
+    *wish = (struct host_job_wish){.argv = NULL};
+}
+
+static int read_argv(const json_t *params, struct host_job_wish *wish, struct err *err)
+{
+    const json_t *args = json_object_get(params, "args");
+    const size_t count = json_array_size(args);
+    const char *command = NULL;
+    int r = host_params_text(params, "command", true, &command, err);
+
+    if (r == 0 && ((args != NULL && !json_is_array(args)) || count > ARGS_MOST))
+        r = err_set(err, EINVAL, "rpc.params", "'args' has to be a list of at most %d texts",
+                    ARGS_MOST);
+    if (r < 0)
+        return r;
+    wish->argv = calloc(count + 2, sizeof *wish->argv);
+    if (wish->argv == NULL || (wish->argv[0] = strdup(command)) == NULL)
+        return err_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *text = json_array_get(args, i);
+
+        if (!json_is_string(text))
+            return err_set(err, EINVAL, "rpc.params", "'args' has to be a list of texts");
+        wish->argv[i + 1] = strdup(json_string_value(text));
+        if (wish->argv[i + 1] == NULL)
+            return err_memory(err);
+    }
+    return 0;
+}
+
+static int read_wish(const json_t *params, struct host_job_wish *wish, struct err *err)
+{
+    static const char *const keys[] = {
+        "command", "args", "working_directory", "network", "background", "deadline_seconds", NULL};
+    const char *directory = ".";
+    uint64_t deadline_s = DEADLINE_USUAL_S;
+    int r = host_params_check(params, keys, err);
+
+    if (r == 0)
+        r = read_argv(params, wish, err);
+    if (r == 0)
+        r = host_params_text(params, "working_directory", false, &directory, err);
+    if (r == 0)
+        r = host_params_flag(params, "network", &wish->network, err);
+    if (r == 0)
+        r = host_params_flag(params, "background", &wish->background, err);
+    if (r == 0)
+        r = host_params_number(params, "deadline_seconds", DEADLINE_MOST_S, &deadline_s, err);
+    if (r == 0 && deadline_s == 0)
+        r = err_set(err, EINVAL, "rpc.params", "'deadline_seconds' has to be at least 1");
+    if (r < 0)
+        return r;
+    wish->deadline_ms = deadline_s * 1000;
+    wish->working_directory = strdup(directory);
+    wish->request = json_dumps(params, JSON_COMPACT);
+    return wish->working_directory == NULL || wish->request == NULL ? err_memory(err) : 0;
+}
+
+void host_job_run(struct host_request *request, const json_t *params)
+{
+    static const char unknown[] =
+        "this folder is not a pen: its owner has to open it with 'wattle pens add'";
+    struct host_client *client = request->client;
+    struct host_job_wish wish = {.argv = NULL};
+    struct host_job *job = NULL;
+    struct host_wait wait = {
+        .what = HOST_WAIT_END, .most_ms = client->host->limits.foreground_ms, .cancel_stops = true};
+    struct err err = {0};
+    int r = client->turn == NULL
+                ? err_set(&err, EINVAL, "host.turn", "'turn.begin' has to come first")
+                : read_wish(params, &wish, &err);
+
+    if (r == 0 && client->turn->pen.id[0] == '\0') {
+        host_job_wish_free(&wish);
+        host_answer(request, host_job_none("awaiting_approval", unknown));
+        return;
+    }
+    if (r == 0 && wish.background)
+        wait.what = HOST_WAIT_SETTLED;
+    if (r == 0)
+        r = host_job_begin(client->host, client->turn, &wish, &job, &err);
+    host_job_wish_free(&wish);
+    if (r < 0) {
+        host_refuse(request, &err);
+        return;
+    }
+    host_wait(job, request, &wait);
+    host_job_look(job);
+}
+
+/* ---- job.status, job.stop -------------------------------------------------------------------- */
+
+struct answering {
+    const struct host_turn *turn;
+    json_t *object;
+};
+
+static int take_record(void *context, const struct store_job *job)
+{
+    struct answering *answering = context;
+
+    if (str_equal(job->turn, answering->turn->id))
+        answering->object = host_job_object(job);
+    return 0;
+}
+
+static int no_job(const char *id, struct err *err)
+{
+    return err_set(err, EINVAL, "host.job-unknown", "this turn has no command '%.32s'", id);
+}
+
+/* One that is over: its record, if it is of this turn. */
+static void answer_record(struct host_request *request, const char *id)
+{
+    struct answering answering = {.turn = request->client->turn};
+    struct err err = {0};
+
+    (void) !store_job_find(request->client->host->store, id, take_record, &answering, &err);
+    if (answering.object != NULL) {
+        host_answer(request, answering.object);
+        return;
+    }
+    (void) no_job(id, &err);
+    host_refuse(request, &err);
+}
+
+/* NULL: it was answered, since there is no such job, or none that is under way. */
+static struct host_job *find_job(struct host_request *request, const char *id)
+{
+    struct host_job *job = host_job_find(request->client->host, id);
+    struct err err = {0};
+
+    if (job != NULL && str_equal(job->record.turn, request->client->turn->id))
+        return job;
+    if (job != NULL) { /* another turn's: as if there were none */
+        (void) no_job(id, &err);
+        host_refuse(request, &err);
+    } else {
+        answer_record(request, id);
+    }
+    return NULL;
+}
+
+static int read_job(struct host_request *request, const json_t *params, const char *const *keys,
+                    const char **ret_id, struct err *err)
+{
+    int r = host_params_check(params, keys, err);
+
+    if (r == 0)
+        r = host_params_text(params, "job_id", true, ret_id, err);
+    if (r == 0 && request->client->turn == NULL)
+        r = err_set(err, EINVAL, "host.turn", "'turn.begin' has to come first");
+    return r;
+}
+
+void host_job_status(struct host_request *request, const json_t *params)
+{
+    static const char *const keys[] = {"job_id", "wait_seconds", NULL};
+    const char *id = NULL;
+    uint64_t wait_s = 0;
+    struct host_job *job;
+    struct err err = {0};
+    int r = read_job(request, params, keys, &id, &err);
+
+    if (r == 0)
+        r = host_params_number(params, "wait_seconds", WAIT_MOST_S, &wait_s, &err);
+    if (r < 0) {
+        host_refuse(request, &err);
+        return;
+    }
+    job = find_job(request, id);
+    if (job != NULL)
+        host_wait(job, request,
+                  &(struct host_wait){.what = HOST_WAIT_END, .most_ms = wait_s * 1000});
+}
+
+void host_job_stop(struct host_request *request, const json_t *params)
+{
+    static const char *const keys[] = {"job_id", NULL};
+    const char *id = NULL;
+    struct host_job *job;
+    struct err err = {0};
+
+    if (read_job(request, params, keys, &id, &err) < 0) {
+        host_refuse(request, &err);
+        return;
+    }
+    job = find_job(request, id);
+    if (job == NULL)
+        return;
+    host_wait(job, request,
+              &(struct host_wait){.what = HOST_WAIT_END,
+                                  .most_ms = request->client->host->limits.foreground_ms});
+    host_job_halt(job, "it was stopped");
+}
