@@ -8,9 +8,10 @@
  * random.
  *
  * Errors: ENOENT store.unknown (nothing of that id), EEXIST store.exists, ESTALE store.stale
- * (another revision), and for what could not be saved ("nothing was saved: ...") store.full,
- * store.locked, store.readonly, store.broken, each with what the owner can do; ENOTSUP
- * store.network-fs, store.newer (made by a later wattle). */
+ * (another revision), EINVAL store.text (missing, too long, not a clean path), and for what could
+ * not be saved ("nothing was saved: ...") store.full, store.locked, store.readonly, store.broken,
+ * each with what the owner can do; when opening also ENOTSUP store.network-fs, store.newer (made by
+ * a later wattle), EPERM store.foreign (others can write it), store.place. */
 #ifndef WATTLE_STORE_STORE_H
 #define WATTLE_STORE_STORE_H
 
@@ -25,8 +26,8 @@
 struct store; /* opaque; one owner */
 
 /* Opens or makes <state_dir>/wattle.db and brings an older one up to date, in one transaction,
- * after a copy of it was put beside it. What a crashed host left is finished: see
- * store_finish_crashed. */
+ * after a copy of it was put beside it as wattle.db.vN. `state_dir`: physical; made when missing.
+ * What a crashed host left stays until store_finish_crashed. */
 int store_open(const char *state_dir, struct store **ret_store, struct err *err) MUST_CHECK;
 void store_freep(struct store **store);
 int store_check(struct store *store,
@@ -58,7 +59,8 @@ int store_pen_rebind(struct store *store, const char *id, const struct store_pen
 int store_pen_remove(struct store *store, const char *id, struct err *err) MUST_CHECK;
 
 /* Lists call back for each row, newest last unless it is said; what is passed lives for the call. A
- * return value that is not 0 ends the list and is returned. */
+ * return value that is not 0 ends the list and is returned. A callback may use the store; whether
+ * the list shows what it changed is not said. */
 int store_pen_each(struct store *store, int (*each)(void *context, const struct store_pen *pen),
                    void *context, struct err *err) MUST_CHECK;
 
@@ -90,7 +92,7 @@ struct store_chat {
 /* The pen's chat of that name, made when there is none. */
 int store_chat_get(struct store *store, const char *pen, const char *name,
                    char ret_id[STORE_ID_SIZE], struct err *err) MUST_CHECK;
-/* Grants of the chat are cleared. EBUSY store.turn-open while a turn is. */
+/* Grants of the chat are cleared. EBUSY store.turn-open while a turn is, for both. */
 int store_chat_move(struct store *store, const char *id, const char *pen,
                     struct err *err) MUST_CHECK;
 int store_chat_delete(struct store *store, const char *id, struct err *err) MUST_CHECK;
@@ -99,6 +101,7 @@ int store_chat_each(struct store *store, const char *pen, /* NULL: of all */
                     struct err *err) MUST_CHECK;
 int store_turn_begin(struct store *store, const char *chat, char ret_id[STORE_ID_SIZE],
                      struct err *err) MUST_CHECK;
+/* Of a turn that was ended before, the first reason is kept. */
 int store_turn_end(struct store *store, const char *id, const char *why,
                    struct err *err) MUST_CHECK;
 
@@ -136,14 +139,14 @@ struct store_job {
 int store_job_add(struct store *store, struct store_job *job,
                   struct err *err) MUST_CHECK; /* id and asked_ms are set */
 int store_job_update(struct store *store, const struct store_job *job,
-                     struct err *err) MUST_CHECK; /* by id */
+                     struct err *err) MUST_CHECK; /* by id; whose it is and what was asked stays */
 int store_job_find(struct store *store, const char *id,
                    int (*found)(void *context, const struct store_job *job), void *context,
                    struct err *err) MUST_CHECK;
 struct store_job_wish {
     const char *pen, *chat; /* NULL: any */
     int state;              /* -1: any */
-    uint64_t most;
+    uint64_t most;          /* 0: all */
 };
 int store_job_each(struct store *store, const struct store_job_wish *wish, /* newest first */
                    int (*each)(void *context, const struct store_job *job), void *context,
@@ -170,8 +173,9 @@ struct store_grant {
     bool network;
     uint64_t created_ms, used_ms, uses;
 };
-/* `revision` of the pen as it was read, STORE_ANY_REVISION: whatever it is. One more afterwards. An
- * equal executable and scope is one row (G8). */
+/* `revision` of the pen as it was read, STORE_ANY_REVISION: whatever it is. One more afterwards.
+ * With an id it replaces that entry, without one it is a new one; another of equal executable and
+ * scope goes into it, with the wider network (G8). Afterwards `grant` is what is stored. */
 #define STORE_ANY_REVISION UINT64_MAX
 int store_grant_put(struct store *store, struct store_grant *grant, uint64_t revision,
                     struct err *err) MUST_CHECK;
@@ -180,10 +184,19 @@ int store_grant_remove(struct store *store, const char *id, uint64_t revision,
 int store_grant_each(struct store *store, const char *pen,
                      int (*each)(void *context, const struct store_grant *grant), void *context,
                      struct err *err) MUST_CHECK;
+/* Those whose path, scope and network cover the call; whether the file is still the one that was
+ * reviewed is the caller's to see. Never one without a path (G10). */
+struct store_call {
+    const char *pen, *chat; /* ids */
+    const char *path;       /* of the executable, physical */
+    bool network;
+};
+int store_grant_match(struct store *store, const struct store_call *call,
+                      int (*each)(void *context, const struct store_grant *grant), void *context,
+                      struct err *err) MUST_CHECK;
 int store_grant_used(struct store *store, const char *id, struct err *err) MUST_CHECK;
 
-/* ---- the log -----------------------------------------------------------------------------------
- */
+/* ---- the log --------------------------------------------------------------------------------- */
 
 /* One row: what happened ("job.run", "grant.put", "spool" ...), to what, and its JSON. Each row
  * holds the hash of the one before it (libsodium), so that accident and partial edits are found;
@@ -193,7 +206,9 @@ struct store_row {
     const char *kind, *pen, *chat, *job; /* ids, NULL: none */
     const char *body;                    /* JSON */
 };
+/* `number` is not read; `at_ms` of 0 is now. */
 int store_log_add(struct store *store, const struct store_row *row, struct err *err) MUST_CHECK;
+/* `most` of 0: all. */
 int store_log_each(struct store *store, uint64_t after, uint64_t most,
                    int (*each)(void *context, const struct store_row *row), void *context,
                    struct err *err) MUST_CHECK;
