@@ -10,7 +10,7 @@ set -euo pipefail
 
 # "a|b": either will do; the first is installed.
 readonly build_packages="make gcc libc6-dev meson ninja-build pkgconf|pkg-config python3
-    libjansson-dev libseccomp-dev libsodium-dev libsqlite3-dev libcmocka-dev scdoc git"
+    libjansson-dev libseccomp-dev libsodium-dev libsqlite3-dev libuv1-dev libcmocka-dev scdoc git"
 readonly lint_packages="clang clang-format clang-tidy cppcheck shellcheck"
 # What the tests are run by, and what those of real work do real work with.
 readonly test_packages="bats bsdutils cargo cmake default-jdk-headless fish gdb nodejs npm perl

@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "host/host_priv.h"
+#include "host/job_priv.h"
 #include "job/job.h"
 
 #include <errno.h>
@@ -83,6 +83,7 @@ void host_end(struct host *host)
         return;
     host->ending = true;
     host_doors_close(host);
+    host_jobs_end(host);
     uv_close((uv_handle_t *) &host->idle, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(host->signals); i++)
         uv_close((uv_handle_t *) &host->signals[i], NULL);

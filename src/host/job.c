@@ -291,13 +291,12 @@ struct question {
     char grant[STORE_ID_SIZE]; /* the one that fits; "": none */
 };
 
+/* Of the very file that was reviewed. */
 static int ask_grant(void *context, const struct store_grant *grant)
 {
     struct question *question = context;
-    const struct host_job *job = question->job;
 
-    if ((grant->chat[0] != '\0' && !str_equal(grant->chat, job->record.chat)) ||
-        (job->network && !grant->network) || !admit_fits(&grant->executable, job->policy))
+    if (!admit_fits(&grant->executable, question->job->policy))
         return 0;
     memcpy(question->grant, grant->id, sizeof question->grant);
     return 1;
@@ -306,10 +305,14 @@ static int ask_grant(void *context, const struct store_grant *grant)
 static bool is_allowed(struct host_job *job)
 {
     struct question question = {.job = job};
+    const struct store_call call = {.pen = job->pen.id,
+                                    .chat = job->record.chat,
+                                    .path = job->executable,
+                                    .network = job->network};
 
     if (!job->network && admit_is_harmless(job->policy))
         return true;
-    if (store_grant_each(job->host->store, job->pen.id, ask_grant, &question, NULL) <= 0)
+    if (store_grant_match(job->host->store, &call, ask_grant, &question, NULL) <= 0)
         return false;
     (void) !store_grant_used(job->host->store, question.grant, NULL);
     return true;
@@ -365,10 +368,14 @@ static void on_first_look(void *context, struct admit_answer *answer)
     }
     job->policy = TAKE_PTR(answer->policy);
     job->executable = strdup(policy_command(job->policy)->path);
-    if (job->executable != NULL && is_allowed(job))
+    if (job->executable == NULL) {
+        (void) err_memory(&answer->err);
+        refuse(job, &answer->err);
+    } else if (is_allowed(job)) {
         launch(job);
-    else if (job->executable != NULL)
+    } else {
         ask(job);
+    }
 }
 
 /* What was found before the owner answered has to be there still. */

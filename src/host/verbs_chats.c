@@ -1,0 +1,136 @@
+/* Chats, and the host itself. */
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "host/job_priv.h"
+#include "host/verbs_priv.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+static int add_chat(void *list, const struct store_chat *chat)
+{
+    return verbs_append(
+        list, json_pack("{s:s, s:s, s:o, s:I, s:I, s:I}", "id", chat->id, "pen", chat->pen, "name",
+                        json_text(chat->name, strlen(chat->name)), "turns",
+                        (json_int_t) chat->turns, "open_turns", (json_int_t) chat->open_turns,
+                        "created_ms", (json_int_t) chat->created_ms));
+}
+
+void host_chats_list(struct host_request *request, const json_t *params)
+{
+    static const char *const keys[] = {"pen", NULL};
+    struct host *host = request->client->host;
+    AUTO(json_free) json_t *list = json_array();
+    struct store_pen pen = {.path = NULL};
+    struct err err = {0};
+    int r = host_params_check(params, keys, &err);
+
+    if (r == 0 && json_object_get(params, "pen") != NULL)
+        r = verbs_find_pen(host, params, &pen, &err);
+    if (r == 0)
+        r = store_chat_each(host->store, pen.path == NULL ? NULL : pen.id, add_chat, list, &err);
+    store_pen_free(&pen);
+    if (r < 0)
+        host_refuse(request, &err);
+    else
+        host_answer(request, json_pack("{s:O}", "chats", list));
+}
+
+static void answer_empty(struct host_request *request, int r, const struct err *err)
+{
+    if (r < 0)
+        host_refuse(request, err);
+    else
+        host_answer(request, json_object());
+}
+
+void host_chats_move(struct host_request *request, const json_t *params)
+{
+    static const char *const keys[] = {"chat", "pen", NULL};
+    struct host *host = request->client->host;
+    struct store_pen pen = {.path = NULL};
+    const char *chat = NULL;
+    struct err err = {0};
+    int r = host_params_check(params, keys, &err);
+
+    if (r == 0)
+        r = host_params_text(params, "chat", true, &chat, &err);
+    if (r == 0)
+        r = verbs_find_pen(host, params, &pen, &err);
+    if (r == 0)
+        r = store_chat_move(host->store, chat, pen.id, &err);
+    store_pen_free(&pen);
+    answer_empty(request, r, &err);
+}
+
+void host_chats_delete(struct host_request *request, const json_t *params)
+{
+    static const char *const keys[] = {"chat", NULL};
+    const char *chat = NULL;
+    struct err err = {0};
+    int r = host_params_check(params, keys, &err);
+
+    if (r == 0)
+        r = host_params_text(params, "chat", true, &chat, &err);
+    if (r == 0)
+        r = store_chat_delete(request->client->host->store, chat, &err);
+    answer_empty(request, r, &err);
+}
+
+/* The connection stays, and has no turn any more: its next call is refused, and says why. */
+void host_chats_end_turn(struct host_request *request, const json_t *params)
+{
+    static const char *const keys[] = {"chat", NULL};
+    const char *chat = NULL;
+    unsigned ended = 0;
+    struct err err = {0};
+    int r = host_params_check(params, keys, &err);
+
+    if (r == 0)
+        r = host_params_text(params, "chat", true, &chat, &err);
+    for (struct host_client *client = request->client->host->clients; r == 0 && client != NULL;
+         client = client->next) {
+        if (client->turn == NULL || !str_equal(client->turn->chat, chat))
+            continue;
+        host_turn_end(client, "the owner ended the turn");
+        ended++;
+    }
+    if (r < 0)
+        host_refuse(request, &err);
+    else
+        host_answer(request, json_pack("{s:i}", "ended", ended));
+}
+
+/* ---- the host -------------------------------------------------------------------------------- */
+
+void host_status(struct host_request *request, const json_t *params)
+{
+    static const char *const keys[] = {NULL};
+    const struct host *host = request->client->host;
+    struct err err = {0};
+
+    if (host_params_check(params, keys, &err) < 0)
+        host_refuse(request, &err);
+    else
+        host_answer(request,
+                    json_pack("{s:s, s:i, s:I, s:i, s:i, s:o}", "version", WATTLE_VERSION, "pid",
+                              (int) getpid(), "since_ms", (json_int_t) host->since_ms, "clients",
+                              host->client_count, "running", host->running, "store",
+                              json_text(host->owner->state_dir, strlen(host->owner->state_dir))));
+}
+
+void host_stop(struct host_request *request, const json_t *params)
+{
+    static const char *const keys[] = {NULL};
+    struct host *host = request->client->host;
+    struct err err = {0};
+
+    if (host_params_check(params, keys, &err) < 0) {
+        host_refuse(request, &err);
+        return;
+    }
+    host_answer(request, json_object());
+    host_end(host);
+}

@@ -1,0 +1,29 @@
+/* What the owner's methods share. Private to src/host. */
+#ifndef WATTLE_HOST_VERBS_PRIV_H
+#define WATTLE_HOST_VERBS_PRIV_H
+
+#include "host/admit.h"
+#include "host/host_priv.h"
+
+/* The pen that `params` names by "pen": an id, or an absolute path. The caller frees it. Errors:
+ * rpc.params, pens.unknown. */
+int verbs_find_pen(struct host *host, const json_t *params, struct store_pen *ret_pen,
+                   struct err *err) MUST_CHECK;
+
+/* A method that has to look at the machine first: a thread derives the policy of the pen `path`
+ * and, unless it is NULL, the command `executable`; `then` gets it, or is not called and the
+ * request is refused. */
+struct verbs_look {
+    const char *path;
+    uint64_t dev, inode;
+    const char *executable;
+    json_t *(*then)(struct host *host, void *value, const struct policy *policy, struct err *err);
+    void (*free_value)(void *value);
+    void *value; /* taken over */
+};
+void verbs_look(struct host_request *request, const struct verbs_look *look);
+
+/* Gathers a list of objects; `make` NULL: out of memory. */
+int verbs_append(json_t *list, json_t *item) MUST_CHECK; /* item is taken over; -ENOMEM */
+
+#endif
