@@ -6,6 +6,10 @@
     "SELECT id, pen, chat, path, dev, inode, size_bytes, mtime_ns, ctime_ns, network, created_ms," \
     " used_ms, uses FROM grants"
 
+/* Named, since SQLite would rather read all of the pen in their order than sort the two it finds.
+ */
+#define BY_SCOPE " INDEXED BY grants_scope WHERE pen = ?1 AND path = ?2 AND path <> ''"
+
 /* ---- reading ------------------------------------------------------------------------------ */
 
 /* All but the path, which is the caller's to copy. */
@@ -65,8 +69,8 @@ int store_grant_match(struct store *store, const struct store_call *call,
     AUTO(sql_end) struct sql sql = {0};
 
     sql_open(&sql, store,
-             COLUMNS " WHERE pen = ?1 AND path = ?2 AND path <> '' AND ifnull(chat, '') IN ('', ?3)"
-                     " AND network >= ?4 ORDER BY number");
+             COLUMNS BY_SCOPE " AND ifnull(chat, '') IN ('', ?3)"
+                              " AND network >= ?4 ORDER BY number");
     sql_text(&sql, call->pen);
     sql_text(&sql, call->path);
     sql_text(&sql, call->chat);
@@ -137,9 +141,7 @@ static int find_equal(struct store *store, const struct store_grant *grant,
     AUTO(sql_end) struct sql sql = {0};
     int r = 0;
 
-    sql_open(&sql, store,
-             COLUMNS " WHERE pen = ?1 AND path = ?2 AND path <> '' AND ifnull(chat, '') = ?3"
-                     " AND id <> ?4");
+    sql_open(&sql, store, COLUMNS BY_SCOPE " AND ifnull(chat, '') = ?3 AND id <> ?4");
     sql_text(&sql, grant->pen);
     sql_text(&sql, grant->executable.path);
     sql_text(&sql, grant->chat);
