@@ -11,10 +11,13 @@ enum {
     CMD_OK = 0,
     CMD_FAILED = 1,
     CMD_USAGE = 2,
+    CMD_STALE = 3, /* what was to be changed is not what it was when it was read */
     RUN_REFUSED = 125,
     RUN_NOT_EXECUTABLE = 126,
     RUN_NOT_FOUND = 127,
 };
+
+struct ask;
 
 struct cmd {
     const char *name;    /* "policy" */
@@ -25,6 +28,8 @@ struct cmd {
     const char *const *words; /* the only first arguments there are, for completion; NULL: any */
     bool takes_command;       /* what follows the options is a command with its own arguments */
 
+    /* What the host is asked (ask.h); NULL: nothing, and `run` does it. */
+    const struct ask *ask;
     /* Returns the exit status, or -errno with `err` filled. */
     int (*run)(const struct values *values, struct err *err);
     /* Exit status for such an error; NULL: 2 for wrong usage ("cli.*"), 1 for all else. */
@@ -34,6 +39,13 @@ struct cmd {
 extern const struct cmd cmd_run, cmd_policy_show, cmd_policy_check, cmd_policy_explain;
 extern const struct cmd cmd_pens_check, cmd_pens_unshare;
 extern const struct cmd cmd_held_list, cmd_held_show, cmd_held_restore, cmd_held_drop;
+extern const struct cmd cmd_mcp;
+extern const struct cmd cmd_pens_add, cmd_pens_list, cmd_pens_show, cmd_pens_rebind,
+    cmd_pens_remove, cmd_pens_files;
+extern const struct cmd cmd_chats_list, cmd_chats_move, cmd_chats_delete, cmd_chats_end_turn;
+extern const struct cmd cmd_jobs_list, cmd_jobs_show, cmd_jobs_logs, cmd_jobs_stop;
+extern const struct cmd cmd_grants_add, cmd_grants_list, cmd_grants_remove;
+extern const struct cmd cmd_host_status, cmd_host_stop;
 extern const struct cmd cmd_doctor, cmd_completion, cmd_help, cmd_version;
 
 /* In the order of help; NULL past the last. */

@@ -24,7 +24,7 @@ static int add_options(const char *line, struct buf *page, struct err *err)
     const struct cmd *cmd;
     size_t used;
 
-    if (sscanf(line + strlen(marker), "%31[a-z]%*[ ]%31[a-z]", name, verb) < 1)
+    if (sscanf(line + strlen(marker), "%31[a-z]%*[ ]%31[a-z-]", name, verb) < 1)
         return err_set(err, EINVAL, "docs.marker", "no command in '%s'", line);
     if (verb[0] == '\0')
         words[1] = NULL;

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "cli/ask.h"
 #include "cli/cmd.h"
 #include "cli/report.h"
 
@@ -15,6 +16,8 @@ static int status_of(const struct cmd *cmd, const struct err *err)
 {
     if (cmd != NULL && cmd->status_of != NULL)
         return cmd->status_of(err);
+    if (cmd != NULL && cmd->ask != NULL)
+        return ask_status(err);
     return str_starts(err->id, "cli.") ? CMD_USAGE : CMD_FAILED;
 }
 
@@ -35,7 +38,9 @@ static int run(const struct cmd *cmd, int argc, char **argv, struct values *valu
 
     if (rc < 0)
         return rc;
-    return values->help ? print_help(cmd, err) : cmd->run(values, err);
+    if (values->help)
+        return print_help(cmd, err);
+    return cmd->ask != NULL ? ask_run(cmd, values, err) : cmd->run(values, err);
 }
 
 /* The command's words, with "--help" and "--version" read as the commands they stand for. */

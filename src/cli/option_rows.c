@@ -8,6 +8,9 @@ static const char *const cache_owners[] = {"pen", "job", NULL};
 static const char *const mechanisms[] = {"native", NULL};
 static const char *const switches[] = {"on", "off", NULL};
 
+static const char *const job_states[] = {"awaiting_approval", "running", "exited",  "signaled",
+                                         "timed_out",         "stopped", "refused", NULL};
+
 /* clang-format off */
 const struct option_group options_reach = {
     .title = "What the command may reach",
@@ -99,6 +102,58 @@ const struct option_group options_json = {
     .rows = ROWS(
         {"json", 0, OPTION_FLAG, AT(json), NULL, OPTION_NOTHING, NULL,
          "print JSON, errors too"}),
+};
+
+const struct option_group options_mcp = {
+    .title = "Whose turn",
+    .rows = ROWS(
+        {"pen", 0, OPTION_TEXT, AT(pen), "DIR", OPTION_FOLDER, NULL,
+         "the pen, made one with wattle pens add (default: this folder)"},
+        {"chat", 0, OPTION_TEXT, AT(chat), "NAME", OPTION_NOTHING, NULL,
+         "the chat its records are kept under (default: default)"}),
+};
+
+const struct option_group options_pens_add = {
+    .title = "The pen",
+    .rows = ROWS(
+        {"name", 0, OPTION_TEXT, AT(name), "NAME", OPTION_NOTHING, NULL,
+         "how lists call it"}),
+};
+
+const struct option_group options_of_pen = {
+    .title = "Which",
+    .rows = ROWS(
+        {"pen", 0, OPTION_TEXT, AT(pen), "PEN", OPTION_FOLDER, NULL,
+         "only those of this pen: its id or its folder"}),
+};
+
+const struct option_group options_jobs_list = {
+    .title = "Which",
+    .rows = ROWS(
+        {"pen", 0, OPTION_TEXT, AT(pen), "PEN", OPTION_FOLDER, NULL,
+         "only those of this pen: its id or its folder"},
+        {"chat", 0, OPTION_TEXT, AT(chat), "CHAT", OPTION_NOTHING, NULL,
+         "only those of this chat, by its id"},
+        {"state", 0, OPTION_TEXT, AT(state), "STATE", OPTION_NOTHING, job_states,
+         "only those in this state"},
+        {"limit", 0, OPTION_COUNT, AT(limit), "NUMBER", OPTION_NOTHING, NULL,
+         "at most so many (default: 100, at most 1000)"}),
+};
+
+const struct option_group options_jobs_logs = {
+    .title = "How long",
+    .rows = ROWS(
+        {"follow", 'f', OPTION_FLAG, AT(follow), NULL, OPTION_NOTHING, NULL,
+         "go on until the command is over"}),
+};
+
+const struct option_group options_grants_add = {
+    .title = "How far",
+    .rows = ROWS(
+        {"chat", 0, OPTION_TEXT, AT(chat), "CHAT", OPTION_NOTHING, NULL,
+         "only in this chat, by its id (default: the whole pen)"},
+        {"network", 0, OPTION_FLAG, AT(network), NULL, OPTION_NOTHING, NULL,
+         "also with network, which this version gives nobody yet"}),
 };
 
 const struct option_group options_explain = {

@@ -16,6 +16,12 @@ extern const struct option_group options_unshare;
 extern const struct option_group options_held_list;
 extern const struct option_group options_held_show;
 extern const struct option_group options_held_drop;
+extern const struct option_group options_mcp;
+extern const struct option_group options_pens_add;
+extern const struct option_group options_of_pen; /* --pen, of a list */
+extern const struct option_group options_jobs_list;
+extern const struct option_group options_jobs_logs;
+extern const struct option_group options_grants_add;
 extern const struct option_group options_quiet;  /* -q alone */
 extern const struct option_group options_talk;   /* -q and -v of a run */
 extern const struct option_group options_doctor; /* the same of the doctor */

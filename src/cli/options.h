@@ -54,6 +54,9 @@ struct values {
     const char *caches;
     const char *mechanism;
     const char *guard;
+    const char *chat;
+    const char *name;
+    const char *state;
     struct option_list read;
     struct option_list write;
     struct option_list deny;
@@ -70,6 +73,7 @@ struct values {
     uint64_t open_files;
     uint64_t status_fd;
     uint64_t made_fd;
+    uint64_t limit;
     bool tty;
     bool no_tty;
     bool dry_run;
@@ -79,6 +83,8 @@ struct values {
     bool to_write;
     bool raw;
     bool all;
+    bool network;
+    bool follow;
     bool help;
     char *own_argv; /* the memory of the program's arguments; NULL: not in one piece */
     size_t own_argv_size;

@@ -105,7 +105,7 @@ static void refuse(struct host_job *job, const struct err *err)
 
 void host_job_halt(struct host_job *job, const char *why)
 {
-    if (job->why != NULL)
+    if (job->why != NULL || job->step == HOST_JOB_OVER)
         return;
     job->why = why;
     if (job->step == HOST_JOB_RUNNING) {
@@ -514,5 +514,6 @@ int host_job_begin(struct host *host, const struct host_turn *turn, struct host_
 
 void host_job_look(struct host_job *job)
 {
-    look(job, on_first_look);
+    if (job->step == HOST_JOB_LOOKING) /* else its turn ended meanwhile */
+        look(job, on_first_look);
 }

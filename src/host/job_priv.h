@@ -51,6 +51,7 @@ struct host_wait {
     enum host_wait_for what;
     uint64_t most_ms;
     bool cancel_stops;
+    json_t *(*make)(const struct store_job *job); /* of the answer; NULL: host_job_object */
 };
 void host_wait(struct host_job *job, struct host_request *request, const struct host_wait *wait);
 void host_wait_tell(struct host_job *job);   /* its step has changed */
@@ -67,6 +68,8 @@ json_t *host_job_none(const char *state, const char *notice); /* of what never b
 struct host_turn {
     char id[STORE_ID_SIZE], chat[STORE_ID_SIZE];
     struct store_pen pen; /* id "": unknown */
+    char *path, *name;    /* as it was begun: an unknown pen may be made later */
+    bool ended;           /* by the owner: what is asked next is refused */
 };
 
 /* ---- job.c ----------------------------------------------------------------------------------- */

@@ -24,29 +24,57 @@ static int find_pen(struct host *host, const char *path, struct store_pen *ret_p
     return store_pen_find(host->store, physical, ret_pen, err);
 }
 
+/* Looks for the pen, and begins a turn of it. An unknown one has no chat and no turn to speak of.
+ */
+static int enter(struct host *host, struct host_turn *turn, struct err *err)
+{
+    struct err unknown = {0};
+    int r = find_pen(host, turn->path, &turn->pen, &unknown);
+
+    if (r == -ENOENT)
+        return 0;
+    if (r < 0) {
+        *err = unknown;
+        return r;
+    }
+    r = store_chat_get(host->store, turn->pen.id, turn->name, turn->chat, err);
+    return r < 0 ? r : store_turn_begin(host->store, turn->chat, turn->id, err);
+}
+
+static void free_turn(struct host_turn *turn)
+{
+    store_pen_free(&turn->pen);
+    free(turn->path);
+    free(turn->name);
+    free(turn);
+}
+
 static int begin(struct host_client *client, const char *path, const char *chat, struct err *err)
 {
-    AUTO_FREE struct host_turn *turn = calloc(1, sizeof *turn);
-    struct err unknown = {0};
+    struct host_turn *turn = calloc(1, sizeof *turn);
     int r;
 
     if (turn == NULL)
         return err_memory(err);
-    r = find_pen(client->host, path, &turn->pen, &unknown);
-    if (r == 0)
-        r = store_chat_get(client->host->store, turn->pen.id, chat, turn->chat, err);
-    else if (r == -ENOENT)
-        r = 1; /* no pen: no chat either */
+    turn->path = strdup(path);
+    turn->name = strdup(chat);
+    r = turn->path == NULL || turn->name == NULL ? err_memory(err) : enter(client->host, turn, err);
+    if (r < 0)
+        free_turn(turn);
     else
-        *err = unknown;
-    if (r == 0)
-        r = store_turn_begin(client->host->store, turn->chat, turn->id, err);
-    if (r < 0) {
-        store_pen_free(&turn->pen);
-        return r;
-    }
-    client->turn = TAKE_PTR(turn);
-    return 0;
+        client->turn = turn;
+    return r;
+}
+
+/* What every request of a job's has to have. */
+static int check_turn(const struct host_client *client, struct err *err)
+{
+    if (client->turn == NULL)
+        return err_set(err, EINVAL, "host.turn", "'turn.begin' has to come first");
+    if (!client->turn->ended)
+        return 0;
+    (void) err_set(err, EINVAL, "host.turn-ended", "the owner ended this turn");
+    return err_hint(err, "ask again only if the owner wants you to go on");
 }
 
 void host_turn_begin(struct host_request *request, const json_t *params)
@@ -71,22 +99,35 @@ void host_turn_begin(struct host_request *request, const json_t *params)
         host_refuse(request, &err);
     else
         host_answer(request,
-                    json_pack("{s:s, s:s*}", "turn", client->turn->id, "pen",
+                    json_pack("{s:s, s:s?}", "turn", client->turn->id, "pen",
                               client->turn->pen.id[0] == '\0' ? NULL : client->turn->pen.id));
+}
+
+static void stop_turn(struct host_client *client, const char *why)
+{
+    struct host *host = client->host;
+    char id[STORE_ID_SIZE];
+
+    if (client->turn->id[0] == '\0' || client->turn->ended)
+        return;
+    memcpy(id, client->turn->id, sizeof id);
+    client->turn->ended = true;
+    host_jobs_halt(host, id, why); /* an answer may close the client, and free its turn */
+    (void) !store_turn_end(host->store, id, why, NULL);
+}
+
+void host_turn_halt(struct host_client *client, const char *why)
+{
+    stop_turn(client, why);
 }
 
 void host_turn_end(struct host_client *client, const char *why)
 {
-    struct host_turn *turn = TAKE_PTR(client->turn);
-
-    if (turn == NULL)
+    if (client->turn == NULL)
         return;
-    if (turn->id[0] != '\0') {
-        host_jobs_halt(client->host, turn->id, why);
-        (void) !store_turn_end(client->host->store, turn->id, why, NULL);
-    }
-    store_pen_free(&turn->pen);
-    free(turn);
+    stop_turn(client, why);
+    if (client->turn != NULL)
+        free_turn(TAKE_PTR(client->turn));
 }
 
 /* ---- job.run --------------------------------------------------------------------------------- */
@@ -166,10 +207,12 @@ void host_job_run(struct host_request *request, const json_t *params)
     struct host_wait wait = {
         .what = HOST_WAIT_END, .most_ms = client->host->limits.foreground_ms, .cancel_stops = true};
     struct err err = {0};
-    int r = client->turn == NULL
-                ? err_set(&err, EINVAL, "host.turn", "'turn.begin' has to come first")
-                : read_wish(params, &wish, &err);
+    int r = check_turn(client, &err);
 
+    if (r == 0)
+        r = read_wish(params, &wish, &err);
+    if (r == 0 && client->turn->pen.id[0] == '\0')
+        r = enter(client->host, client->turn, &err);
     if (r == 0 && client->turn->pen.id[0] == '\0') {
         host_job_wish_free(&wish);
         host_answer(request, host_job_none("awaiting_approval", unknown));
@@ -248,9 +291,7 @@ static int read_job(struct host_request *request, const json_t *params, const ch
 
     if (r == 0)
         r = host_params_text(params, "job_id", true, ret_id, err);
-    if (r == 0 && request->client->turn == NULL)
-        r = err_set(err, EINVAL, "host.turn", "'turn.begin' has to come first");
-    return r;
+    return r == 0 ? check_turn(request->client, err) : r;
 }
 
 void host_job_status(struct host_request *request, const json_t *params)

@@ -79,7 +79,7 @@ void host_chats_delete(struct host_request *request, const json_t *params)
     answer_empty(request, r, &err);
 }
 
-/* The connection stays, and has no turn any more: its next call is refused, and says why. */
+/* The connections stay: the next call of each is refused, and says why. */
 void host_chats_end_turn(struct host_request *request, const json_t *params)
 {
     static const char *const keys[] = {"chat", NULL};
@@ -92,9 +92,9 @@ void host_chats_end_turn(struct host_request *request, const json_t *params)
         r = host_params_text(params, "chat", true, &chat, &err);
     for (struct host_client *client = request->client->host->clients; r == 0 && client != NULL;
          client = client->next) {
-        if (client->turn == NULL || !str_equal(client->turn->chat, chat))
+        if (client->turn == NULL || client->turn->ended || !str_equal(client->turn->chat, chat))
             continue;
-        host_turn_end(client, "the owner ended the turn");
+        host_turn_halt(client, "the owner ended the turn");
         ended++;
     }
     if (r < 0)

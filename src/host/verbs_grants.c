@@ -36,7 +36,7 @@ static const char *state_of(const struct store_identity *granted)
 
 static json_t *grant_object(const struct store_grant *grant)
 {
-    return json_pack("{s:s, s:s, s:s*, s:o, s:b, s:I, s:I, s:I, s:s}", "id", grant->id, "pen",
+    return json_pack("{s:s, s:s, s:s?, s:o, s:b, s:I, s:I, s:I, s:s}", "id", grant->id, "pen",
                      grant->pen, "chat", grant->chat[0] == '\0' ? NULL : grant->chat, "executable",
                      json_text(grant->executable.path, strlen(grant->executable.path)), "network",
                      (int) grant->network, "created_ms", (json_int_t) grant->created_ms, "used_ms",

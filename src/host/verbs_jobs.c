@@ -139,14 +139,14 @@ static json_t *make_logs(const struct store_job *job)
                      (int) (job->ended_ms != 0));
 }
 
-/* What runs is newer here than in the store. */
+/* Of what runs, wattle-job is asked first. */
 static void answer_job(struct host_request *request, const json_t *params,
                        json_t *(*make)(const struct store_job *job))
 {
     static const char *const keys[] = {"job", NULL};
     struct host *host = request->client->host;
     struct answering answering = {.make = make};
-    const struct host_job *job;
+    struct host_job *job;
     const char *id = NULL;
     struct err err = {0};
     int r = host_params_check(params, keys, &err);
@@ -154,9 +154,11 @@ static void answer_job(struct host_request *request, const json_t *params,
     if (r == 0)
         r = host_params_text(params, "job", true, &id, &err);
     job = r < 0 ? NULL : host_job_find(host, id);
-    if (job != NULL)
-        (void) take(&answering, &job->record);
-    else if (r == 0)
+    if (job != NULL) {
+        host_wait(job, request, &(struct host_wait){.what = HOST_WAIT_END, .make = make});
+        return;
+    }
+    if (r == 0)
         r = store_job_find(host->store, id, take, &answering, &err);
     if (r < 0)
         host_refuse(request, &err);

@@ -34,7 +34,7 @@ static void leave(struct host_waiter *waiter)
 static void answer(struct host_waiter *waiter)
 {
     struct host_request *request = waiter->request;
-    json_t *object = host_job_object(&waiter->job->record);
+    json_t *object = waiter->wait.make(&waiter->job->record);
 
     leave(waiter);
     request->cancel = NULL;
@@ -90,6 +90,8 @@ void host_wait(struct host_job *job, struct host_request *request, const struct 
     }
     *waiter = (struct host_waiter){
         .next = job->waiters, .back = &job->waiters, .job = job, .request = request, .wait = *wait};
+    if (waiter->wait.make == NULL)
+        waiter->wait.make = host_job_object;
     if (waiter->next != NULL)
         waiter->next->back = &waiter->next;
     job->waiters = waiter;
@@ -103,20 +105,31 @@ void host_wait(struct host_job *job, struct host_request *request, const struct 
         (void) uv_timer_start(&waiter->timer, on_time, wait->most_ms, 0);
 }
 
+/* From the start after each: an answer may close its client, and with it other waiters. */
 void host_wait_tell(struct host_job *job)
 {
-    for (struct host_waiter *waiter = job->waiters, *next; waiter != NULL; waiter = next) {
-        next = waiter->next;
-        if (is_reached(waiter))
+    struct host_waiter *waiter = job->waiters;
+
+    while (waiter != NULL) {
+        if (is_reached(waiter)) {
             answer(waiter);
+            waiter = job->waiters;
+        } else {
+            waiter = waiter->next;
+        }
     }
 }
 
 void host_wait_output(struct host_job *job)
 {
-    for (struct host_waiter *waiter = job->waiters, *next; waiter != NULL; waiter = next) {
-        next = waiter->next;
-        if (waiter->due)
+    struct host_waiter *waiter = job->waiters;
+
+    while (waiter != NULL) {
+        if (waiter->due) {
             answer(waiter);
+            waiter = job->waiters;
+        } else {
+            waiter = waiter->next;
+        }
     }
 }

@@ -3,8 +3,8 @@
  *
  * Two eras, told apart message by message. A request whose `_meta` names a protocol version is of
  * the stateless revision (2026-07-28) and stands alone. `initialize` begins the older protocol for
- * this process. Both may come mixed. The list of tools never varies. Source:
- * https://modelcontextprotocol.io/specification, revisions below. */
+ * this process. Both may come mixed. The list of tools never varies. After the
+ * published specification of the protocol, revisions below. */
 #ifndef WATTLE_MCP_CORE_H
 #define WATTLE_MCP_CORE_H
 

@@ -35,6 +35,7 @@ struct server {
     struct waiting waiting[MCP_CALLS_MAX];
     size_t count;
     struct buf line;
+    bool turn_over;
     bool too_long;      /* the rest of the line is thrown away */
     struct err failure; /* of writing to the client; its code ends everything */
 };
@@ -66,6 +67,7 @@ static void answer_refusal(struct mcp_call *call, const struct err *err)
 static void lose_host(struct server *server, const struct err *err)
 {
     rpc_client_freep(&server->client);
+    server->turn_over = false;
     for (size_t i = 0; i < server->count; i++)
         answer_refusal(server->waiting[i].call, err);
     server->count = 0;
@@ -123,6 +125,8 @@ static void on_answer(struct server *server, const struct rpc_message *message)
     if (message->hint != NULL)
         (void) err_hint(&err, "%s", message->hint);
     answer_refusal(call, &err);
+    if (str_equal(message->error_id != NULL ? message->error_id : "", "host.turn-ended"))
+        server->turn_over = true; /* the next call begins another one */
 }
 
 static void read_host(struct server *server)
@@ -139,6 +143,8 @@ static void read_host(struct server *server)
         if (message.kind == RPC_RESULT || message.kind == RPC_ERROR)
             on_answer(server, &message);
     }
+    if (r == 0 && server->turn_over)
+        r = err_set(&err, EPIPE, "mcp.turn-over", "the owner ended the turn");
     if (r < 0)
         lose_host(server, &err);
 }

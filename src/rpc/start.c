@@ -93,9 +93,11 @@ int rpc_host_start(const struct rpc_connect *wish, int wait_ms, struct err *err)
     int ends[2];
     int r;
 
-    if (wish->host == NULL || access(wish->host, X_OK) < 0) {
+    if (wish->host == NULL)
+        return err_set(err, EINVAL, "rpc.host-missing", "no host is running");
+    if (access(wish->host, X_OK) < 0) {
         (void) err_set(err, ENOENT, "rpc.host-missing", "no host is running, and '%s' is not there",
-                       wish->host == NULL ? "wattle-host" : wish->host);
+                       wish->host);
         return err_hint(err, "install wattle-host beside wattle ('make install')");
     }
     if (pipe2(ends, O_CLOEXEC) < 0)

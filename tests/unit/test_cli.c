@@ -25,7 +25,7 @@ static void every_row_is_complete(void **state)
     for (size_t i = 0; (cmd = cmd_at(i)) != NULL; i++) {
         size_t count = 0;
 
-        assert_non_null(cmd->run);
+        assert_true((cmd->run != NULL) != (cmd->ask != NULL));
         assert_true(islower(cmd->summary[0]) && !str_ends(cmd->summary, "."));
         for (; (row = option_at(cmd->groups, count)) != NULL; count++) {
             assert_true(islower(row->help[0]) && !str_ends(row->help, "."));

@@ -1,0 +1,67 @@
+/* `wattle mcp`: the Model Context Protocol on stdin and stdout, its calls passed to the host. */
+#include "base/cleanup.h"
+#include "base/path.h"
+#include "cli/cmd.h"
+#include "cli/host.h"
+#include "cli/option_rows.h"
+#include "mcp/serve.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* The owner is looked up anew each time: the host that is started gets what is true now. */
+static int reach(void *context, struct rpc_client **ret_client, struct err *err)
+{
+    AUTO(derive_owner_freep) struct derive_owner *owner = NULL;
+    const int r = derive_owner_find(NULL, &owner, err);
+
+    (void) context;
+    return r < 0 ? r : host_reach(owner, RPC_MODEL, true, "wattle mcp", ret_client, err);
+}
+
+/* As text: whether it is a pen is the host's to know, and nothing that is none is looked at. */
+static int make_absolute(const char *typed, char **ret_pen, struct err *err)
+{
+    AUTO_FREE char *here = NULL;
+
+    if (typed != NULL && typed[0] == '/')
+        return path_normalize(typed, "/", NULL, ret_pen, err);
+    here = getcwd(NULL, 0);
+    if (here == NULL || here[0] != '/')
+        return err_set(err, errno, "mcp.cwd", "cannot tell which folder this is");
+    return path_normalize(typed == NULL ? "." : typed, here, NULL, ret_pen, err);
+}
+
+static int run(const struct values *values, struct err *err)
+{
+    AUTO_FREE char *pen = NULL;
+    struct mcp_session session = {
+        .in_fd = STDIN_FILENO,
+        .out_fd = STDOUT_FILENO,
+        .chat = values->chat,
+        .connect = reach,
+    };
+    int r;
+
+    if (values->rest_count > 0)
+        return err_set(err, EINVAL, "cli.arguments", "'mcp' takes no argument '%s'",
+                       values->rest[0]);
+    r = make_absolute(values->pen, &pen, err);
+    if (r < 0)
+        return r;
+    session.pen = pen;
+    (void) signal(SIGPIPE, SIG_IGN); /* a client or host that is gone is an error of a write */
+    r = mcp_serve(&session, err);
+    return r < 0 ? r : CMD_OK;
+}
+
+static const struct option_group *const groups[] = {&options_mcp, &options_help, NULL};
+
+const struct cmd cmd_mcp = {
+    .name = "mcp",
+    .summary = "offer a model commands in one pen (Model Context Protocol, on stdin and stdout)",
+    .groups = groups,
+    .run = run,
+};
