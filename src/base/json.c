@@ -42,8 +42,8 @@ static size_t find_too_deep(const char *text, size_t size)
     return 0;
 }
 
-int json_parse(const char *text, size_t size, const char *object, json_t **ret_json,
-               struct err *err)
+static int parse(const char *text, size_t size, const char *object, size_t flags, json_t **ret_json,
+                 struct err *err)
 {
     json_error_t error;
     size_t line = find_too_deep(text, size);
@@ -52,7 +52,7 @@ int json_parse(const char *text, size_t size, const char *object, json_t **ret_j
     if (line > 0)
         return err_set(err, EINVAL, "json.syntax", "'%s' line %zu: more than %d levels deep",
                        object, line, DEPTH_MAX);
-    json = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    json = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | flags, &error);
     if (json == NULL && json_error_code(&error) == json_error_out_of_memory)
         return err_memory(err);
     if (json == NULL) {
@@ -64,6 +64,25 @@ int json_parse(const char *text, size_t size, const char *object, json_t **ret_j
     }
     *ret_json = json;
     return 0;
+}
+
+int json_parse(const char *text, size_t size, const char *object, json_t **ret_json,
+               struct err *err)
+{
+    return parse(text, size, object, 0, ret_json, err);
+}
+
+int json_parse_any_text(const char *text, size_t size, const char *object, json_t **ret_json,
+                        struct err *err)
+{
+    return parse(text, size, object, JSON_ALLOW_NUL, ret_json, err);
+}
+
+const char *json_plain_text(const json_t *value)
+{
+    const char *text = json_string_value(value);
+
+    return text != NULL && strlen(text) == json_string_length(value) ? text : NULL;
 }
 
 json_t *json_text(const char *bytes, size_t size)

@@ -65,9 +65,46 @@ static int check_directory(const char *directory, struct err *err)
     return 0;
 }
 
+/* The owner's extra files of the pen, as a run's options would name them. Both end with NULL or
+ * their count, and borrow. */
+struct extra {
+    struct derive_flag_path *paths;
+    size_t path_count;
+    const char **sockets;
+};
+
+static void extra_free(struct extra *extra)
+{
+    free(extra->paths);
+    free(extra->sockets);
+}
+
+static int fill_extra(const struct admit_request *request, struct extra *extra, struct err *err)
+{
+    static const enum policy_access accesses[] = {
+        [STORE_READ] = POLICY_READ, [STORE_WRITE] = POLICY_WRITE, [STORE_HIDE] = POLICY_HIDE};
+    size_t sockets = 0;
+
+    extra->paths = calloc(request->file_count + 1, sizeof *extra->paths);
+    extra->sockets = calloc(request->file_count + 1, sizeof *extra->sockets);
+    if (extra->paths == NULL || extra->sockets == NULL)
+        return err_memory(err);
+    for (size_t i = 0; i < request->file_count; i++) {
+        const struct admit_file *file = &request->files[i];
+
+        if (file->access == STORE_UNIX)
+            extra->sockets[sockets++] = file->path;
+        else
+            extra->paths[extra->path_count++] =
+                (struct derive_flag_path){.path = file->path, .access = accesses[file->access]};
+    }
+    return 0;
+}
+
 /* Symlinks that lead out of the pen are for derive to refuse. */
 static int derive(const struct admit_request *request, struct policy **ret_policy, struct err *err)
 {
+    AUTO(extra_free) struct extra extra = {.paths = NULL};
     AUTO_FREE char *chdir = path_join(request->pen, request->working_directory);
     AUTO_FREE char *clean = NULL;
     union {
@@ -80,13 +117,16 @@ static int derive(const struct admit_request *request, struct policy **ret_polic
         .limits = {.deadline_ms = request->deadline_ms},
         .pin_command = true,
     };
-    int r = chdir == NULL ? err_memory(err) : 0;
+    int r = chdir == NULL ? err_memory(err) : fill_extra(request, &extra, err);
 
     if (r == 0)
         r = path_normalize(chdir, "/", NULL, &clean, err);
     if (r < 0)
         return r;
     wish.chdir = clean;
+    wish.paths = extra.paths;
+    wish.path_count = extra.path_count;
+    wish.unix_sockets = extra.sockets;
     return derive_policy(request->owner, &wish, ret_policy, err);
 }
 

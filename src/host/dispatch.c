@@ -75,9 +75,10 @@ int host_params_text(const json_t *params, const char *key, bool required, const
         return 0;
     if (value == NULL)
         return err_set(err, EINVAL, "rpc.params", "'%s' is missing", key);
-    if (!json_is_string(value) || json_string_length(value) == 0)
-        return err_set(err, EINVAL, "rpc.params", "'%s' has to be a text that is not empty", key);
-    *ret_text = json_string_value(value); /* the parser takes no NUL */
+    if (json_plain_text(value) == NULL || json_string_length(value) == 0)
+        return err_set(err, EINVAL, "rpc.params",
+                       "'%s' has to be a text that is not empty and has no NUL in it", key);
+    *ret_text = json_string_value(value);
     return 0;
 }
 

@@ -158,11 +158,12 @@ static int read_argv(const json_t *params, struct host_job_wish *wish, struct er
     if (wish->argv == NULL || (wish->argv[0] = strdup(command)) == NULL)
         return err_memory(err);
     for (size_t i = 0; i < count; i++) {
-        const json_t *text = json_array_get(args, i);
+        const char *text = json_plain_text(json_array_get(args, i));
 
-        if (!json_is_string(text))
-            return err_set(err, EINVAL, "rpc.params", "'args' has to be a list of texts");
-        wish->argv[i + 1] = strdup(json_string_value(text));
+        if (text == NULL)
+            return err_set(err, EINVAL, "rpc.params",
+                           "'args' has to be a list of texts without NUL");
+        wish->argv[i + 1] = strdup(text);
         if (wish->argv[i + 1] == NULL)
             return err_memory(err);
     }

@@ -122,7 +122,7 @@ static const char *agree(const char *wanted)
 static void on_initialize(const struct asked *asked)
 {
     const char *wanted =
-        json_string_value(json_object_get(asked->message->params, "protocolVersion"));
+        json_plain_text(json_object_get(asked->message->params, "protocolVersion"));
 
     if (wanted == NULL) {
         refuse_params(asked, "'protocolVersion' is missing");
@@ -240,7 +240,7 @@ static void on_call(const struct asked *asked)
 {
     const json_t *params = asked->message->params;
     const struct mcp_tool *tool =
-        find_tool(asked->mcp, json_string_value(json_object_get(params, "name")));
+        find_tool(asked->mcp, json_plain_text(json_object_get(params, "name")));
     const json_t *given = json_object_get(params, "arguments");
     AUTO(json_free) json_t *none = json_object();
     struct mcp_call *call;
@@ -331,7 +331,7 @@ static bool check_meta(const struct asked *asked)
     const json_t *version = json_object_get(asked->meta, META "protocolVersion");
     struct err err = {0};
 
-    if (!json_is_string(version) ||
+    if (json_plain_text(version) == NULL ||
         !json_is_object(json_object_get(asked->meta, META "clientCapabilities"))) {
         refuse_params(asked, "'_meta' lacks the protocol version or the client's capabilities");
         return false;

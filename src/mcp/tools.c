@@ -155,8 +155,8 @@ static int check_texts(const struct argument *argument, const json_t *value, str
         return wrong(err, argument, "has to be a list of texts");
     json_array_foreach(value, i, text)
     {
-        if (!json_is_string(text))
-            return wrong(err, argument, "has to be a list of texts");
+        if (json_plain_text(text) == NULL)
+            return wrong(err, argument, "has to be a list of texts without NUL");
     }
     return 0;
 }
@@ -167,9 +167,9 @@ static int check_value(const struct argument *argument, const json_t *value, str
 
     switch (argument->kind) {
     case TEXT:
-        if (json_is_string(value) && (!argument->required || json_string_length(value) > 0))
+        if (json_plain_text(value) != NULL && json_string_length(value) > 0)
             return 0;
-        return wrong(err, argument, "has to be a text that is not empty");
+        return wrong(err, argument, "has to be a text that is not empty and has no NUL in it");
     case TEXTS:
         return check_texts(argument, value, err);
     case FLAG:

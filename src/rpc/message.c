@@ -41,9 +41,9 @@ static int read_call(struct rpc_message *message, const json_t *method, struct e
     const json_t *id = message->id;
 
     message->kind = id == NULL ? RPC_NOTIFICATION : RPC_REQUEST;
-    message->method = json_string_value(method);
+    message->method = json_plain_text(method);
     message->params = json_object_get(message->json, "params");
-    if (message->method == NULL || strlen(message->method) != json_string_length(method))
+    if (message->method == NULL)
         return invalid(err, "'method' is no text");
     if (id != NULL && !is_id(id))
         return invalid(err, "'id' is neither a text nor a number");
@@ -92,7 +92,7 @@ int rpc_message_parse(const char *text, size_t size, struct rpc_message *ret_mes
     int r;
 
     *ret_message = (struct rpc_message){.json = NULL};
-    r = json_parse(text, size, "message", &ret_message->json, err);
+    r = json_parse_any_text(text, size, "message", &ret_message->json, err);
     if (r < 0)
         return r;
     if (!json_is_object(ret_message->json))

@@ -1,0 +1,44 @@
+#!/usr/bin/env bats
+# wattle-host: its start and end, its doors, the owner's verbs. The cases are in mcp_cases.py.
+
+load lib
+
+setup() {
+    make_world
+    need_tools python3
+    [[ -x /usr/bin/python3 ]] || cannot "no /usr/bin/python3"
+}
+
+teardown() {
+    "$WATTLE" host stop || true
+    stop_outside
+    rm -rf -- "$WORLD"
+}
+
+case_of() {
+    WATTLE=$WATTLE /usr/bin/python3 -B "$BATS_TEST_DIRNAME/mcp_cases.py" "$1"
+}
+
+@test "kill -9 of the host or of a client leaves no process and no record that runs" {
+    case_of killed_at_any_time
+}
+
+@test "twenty clients at once start one host" {
+    case_of twenty_at_once
+}
+
+@test "garbage, half a message, 64 MiB, silence and deafness of a client harm nobody else" {
+    case_of bad_clients
+}
+
+@test "the model's door has no method of the owner's, and neither door is there inside" {
+    case_of the_models_door
+}
+
+@test "files beside a pen are the owner's to open and close" {
+    case_of files_beside_the_pen
+}
+
+@test "a host is started by who needs it, and ended" {
+    case_of idle_hosts_can_be_ended
+}

@@ -1,0 +1,100 @@
+#!/usr/bin/env bats
+# wattle mcp, as an agent's host talks to it. The cases are in mcp_cases.py.
+
+load lib
+
+setup() {
+    make_world
+    need_tools python3
+    [[ -x /usr/bin/python3 ]] || cannot "no /usr/bin/python3"
+}
+
+teardown() {
+    "$WATTLE" host stop || true
+    stop_outside
+    rm -rf -- "$WORLD"
+}
+
+case_of() {
+    WATTLE=$WATTLE /usr/bin/python3 -B "$BATS_TEST_DIRNAME/mcp_cases.py" "$1"
+}
+
+@test "five revisions of the protocol, of both eras, are spoken" {
+    case_of both_eras
+}
+
+@test "what is no message is answered as the protocol says, and the conversation goes on" {
+    case_of wrong_messages
+}
+
+@test "arguments that are not those of the tools are refused in words" {
+    case_of wrong_arguments
+}
+
+@test "six programs of the system run without asking, and none that only has their name" {
+    case_of six_without_asking
+}
+
+@test "any other program waits for the owner, runs when allowed, and not after" {
+    case_of others_ask
+}
+
+@test "a grant is of one file, not of a name" {
+    case_of a_grant_is_of_one_file
+}
+
+@test "a program that changed while the owner was asked does not run" {
+    case_of changed_while_asked
+}
+
+@test "arguments arrive byte for byte; NUL is refused" {
+    case_of arguments_are_literal
+}
+
+@test "a command starts in the pen or below it, and nowhere else" {
+    case_of folders_to_start_in
+}
+
+@test "a folder that is no pen is not looked at, and does not become one" {
+    case_of unknown_pens
+}
+
+@test "a pen that is another folder than it was runs nothing" {
+    case_of another_folder_in_its_place
+}
+
+@test "a deadline ends a command" {
+    case_of deadlines
+}
+
+@test "a command in the background can be looked at and stopped, by its own turn" {
+    case_of status_and_stop
+}
+
+@test "a cancelled call ends its command, also one that waits for the owner" {
+    case_of cancelled_calls
+}
+
+@test "the end of the input ends the turn and every process of it" {
+    case_of the_end_of_a_turn
+}
+
+@test "the owner ends a turn" {
+    case_of the_owner_ends_it
+}
+
+@test "a fifth command of a turn is refused with the ids of the four" {
+    case_of a_fifth_job
+}
+
+@test "any bytes of output become valid text of at most 32 KiB, and drive no terminal" {
+    case_of any_bytes_of_output
+}
+
+@test "logs -f follows a command to its end" {
+    case_of followed_output
+}
+
+@test "a client that asks for signs of life gets them" {
+    case_of signs_of_life
+}
