@@ -36,6 +36,9 @@ struct run {
     const struct values *values;
     struct derive_owner *owner;
     struct policy *policy;
+    struct preflight preflight; /* what was seen of the pen, for the end also */
+    struct err unguarded;       /* why names cannot be guarded here; code 0: they can, or it was
+                                   not asked for */
     struct record_run record;
     int status_fd;
     int made_fd;
@@ -108,11 +111,26 @@ static void say_fence(const struct job_start *start)
         report_line("weaker: %s", weakness.what);
 }
 
+/* Names are not guarded, and what can be done without that is: those that are there are held, and
+ * new ones are not prevented. */
+static bool detects(const struct run *run)
+{
+    return policy_get_guard(run->policy) == POLICY_GUARD_DETECT;
+}
+
 /* What a job leaves may run later: said without being asked. */
-static void say_unguarded(const struct job_start *start)
+static void say_unguarded(const struct run *run, const struct job_start *start)
 {
     struct job_weakness weakness;
 
+    if (detects(run)) {
+        report_line("names are not guarded (%s): %zu that %s there %s held, new ones are not "
+                    "prevented",
+                    run->unguarded.code != 0 ? run->unguarded.what : "--guard detect",
+                    run->preflight.held, run->preflight.held == 1 ? "is" : "are",
+                    run->preflight.held == 1 ? "is" : "are");
+        return;
+    }
     for (size_t i = 0; job_weakness(start->weak, i, &weakness); i++) {
         if (str_equal(weakness.id, "guard"))
             report_line("%s", weakness.what);
@@ -152,8 +170,8 @@ static void on_start(void *context, const struct job_start *start)
     write_spool(run, &spool, record_spool_start(&run->record, start, &spool));
     if (run->values->verbose)
         say_fence(start);
-    else if (!run->values->quiet)
-        say_unguarded(start);
+    if (!run->values->quiet && (!run->values->verbose || detects(run)))
+        say_unguarded(run, start);
 }
 
 static void on_made(void *context, const struct job_made *made)
@@ -308,10 +326,12 @@ static int derive_and_execute(struct run *run, struct err *err)
     const struct values *values = run->values;
     int rc = request_derive(values, values->rest, &run->owner, &run->policy, err);
 
-    if (rc < 0)
-        return rc;
-    rc = preflight_apply(values, run->owner, run->policy,
-                         values->dry_run ? PREFLIGHT_LOOK : PREFLIGHT_KEEP, err);
+    if (rc == 0)
+        rc = job_guard_settle(run->policy, &run->unguarded, err);
+    if (rc >= 0)
+        rc = preflight_apply(values, run->owner, run->policy,
+                             values->dry_run ? PREFLIGHT_LOOK : PREFLIGHT_KEEP, &run->preflight,
+                             err);
     if (rc < 0)
         return rc;
     run->record.policy = run->policy;
@@ -337,6 +357,7 @@ static int run_command(const struct values *values, struct err *err)
     if (rc < 0)
         record_the_end(&run, run_status_of(err), NULL, err);
     json_decref(run.record.made);
+    preflight_free(&run.preflight);
     policy_freep(&run.policy);
     derive_owner_freep(&run.owner);
     return rc;

@@ -6,7 +6,7 @@
 static const char *const nets[] = {"none", "hosts", "open", NULL};
 static const char *const cache_owners[] = {"pen", "job", NULL};
 static const char *const mechanisms[] = {"native", NULL};
-static const char *const switches[] = {"on", "off", NULL};
+static const char *const guards[] = {"on", "detect", "off", NULL};
 
 /* clang-format off */
 const struct option_group options_reach = {
@@ -68,7 +68,7 @@ const struct option_group options_mechanism = {
     .rows = ROWS(
         {"mechanism", 0, OPTION_TEXT, AT(mechanism), "NAME", OPTION_NOTHING, mechanisms,
          "how to enforce the policy: native (default: the first that can)"},
-        {"guard", 0, OPTION_TEXT, AT(guard), "on|off", OPTION_NOTHING, switches,
+        {"guard", 0, OPTION_TEXT, AT(guard), "on|detect|off", OPTION_NOTHING, guards,
          "refuse names that run on your side later, as git hooks (default: on)"}),
 };
 

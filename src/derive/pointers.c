@@ -44,7 +44,7 @@ static int add_rule(const struct derivation *work, const struct policy_guard_rul
 static int hold(const struct reading *reading, const struct steering *steering, char *path)
 {
     char why[sizeof steering->why];
-    const struct policy_guard_rule rule = {POLICY_GUARD_HELD, path, why};
+    const struct policy_guard_rule rule = {.kind = POLICY_GUARD_HELD, .text = path, .why = why};
 
     memcpy(why, steering->why, sizeof why);
     return add_rule(reading->work, &rule, reading->err);

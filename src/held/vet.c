@@ -172,6 +172,7 @@ int held_vet(const struct held_check *check, const struct held_found *found,
     switch (found->vet) {
     case GUARD_VET_NONE:
     case GUARD_VET_HOOKS:
+    case GUARD_VET_LOCK:
         return 0;
     case GUARD_VET_CONFIG:
         r = vet_config(check, found, old, why);

@@ -159,7 +159,7 @@ struct start {
     const struct init_args *args;
     const int *fds;
     int guard_fd;            /* where the listener goes; -1: names are not guarded */
-    volatile bool unguarded; /* the kernel cannot, and the policy does not insist */
+    volatile bool unguarded; /* the fence has no guard */
     volatile bool in_guard;  /* it was the guard that failed */
     volatile int failure;    /* errno of what failed in the child */
     const char *volatile where;
@@ -249,9 +249,7 @@ static pid_t start_command(const struct init_args *args, const int *fds, int gua
 
         (void) err_set(&err, start.failure, "job.exec", "cannot %s '%s'", start.where, args->path);
         if (start.in_guard)
-            (void) err_hint(&err,
-                            "your configuration requires 'guard', which this machine does not "
-                            "give here; run 'wattle doctor'");
+            (void) err_hint(&err, "run 'wattle doctor'; '--guard detect' goes without");
         fail(args, &err);
     }
     *ret_guarded = guard_fd >= 0 && !start.unguarded;

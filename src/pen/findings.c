@@ -215,6 +215,27 @@ static int gather_git_folders(struct gathering *gathering)
     return 0;
 }
 
+void pen_findings_keep_guarded(struct pen_findings *findings,
+                               bool (*guarded)(const void *context, const char *path),
+                               const void *context)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < findings->count; i++) {
+        struct pen_found *found = &findings->items[i];
+
+        if ((found->what & PEN_FOUND_GUARDED) != 0 && !guarded(context, found->path)) {
+            found->what &= ~(unsigned) PEN_FOUND_GUARDED;
+            findings->guarded--;
+        }
+        if (found->what == 0)
+            free(found->path);
+        else
+            findings->items[kept++] = *found;
+    }
+    findings->count = kept;
+}
+
 int pen_findings_make(const struct pen_tree *tree, int top_fd, struct pen_findings **ret_findings)
 {
     AUTO(pen_findings_freep) struct pen_findings *findings = calloc(1, sizeof *findings);

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-void policy_set_guard(struct policy *policy, bool on)
+void policy_set_guard(struct policy *policy, enum policy_guard guard)
 {
-    policy->guard = on;
+    policy->guard = guard;
 }
 
-bool policy_get_guard(const struct policy *policy)
+enum policy_guard policy_get_guard(const struct policy *policy)
 {
     return policy->guard;
 }
@@ -25,7 +25,7 @@ void policy_guard_rule_free(struct policy_guard_rule *rule)
 int policy_add_guard_rule(struct policy *policy, const struct policy_guard_rule *rule,
                           struct err *err)
 {
-    struct policy_guard_rule copy = {.kind = rule->kind};
+    struct policy_guard_rule copy = {.kind = rule->kind, .absolute = rule->absolute};
     const bool is_path = rule->kind == POLICY_GUARD_HELD || rule->kind == POLICY_GUARD_GIT_FOLDER;
     int r = is_path ? policy_check_path_below_root(rule->text, "guarded name", err) : 0;
 

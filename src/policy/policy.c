@@ -61,7 +61,7 @@ struct policy *policy_new(void)
     policy->env.item_size = sizeof(char *);
     policy->notes.item_size = sizeof(char *);
     policy->guard_rules.item_size = sizeof(struct policy_guard_rule);
-    policy->guard = true;
+    policy->guard = POLICY_GUARD_ON;
     policy->limits = policy_default_limits;
     policy->preflight = policy_default_preflight;
     return policy;

@@ -171,11 +171,17 @@ struct policy_guard_rule {
     enum policy_guard_kind kind;
     char *text;
     char *why;
+    bool absolute; /* the administrator's: without a guard that prevents there is no run */
 };
 
-/* Whether names are guarded at all; true until it is set otherwise. */
-void policy_set_guard(struct policy *policy, bool on);
-bool policy_get_guard(const struct policy *policy);
+/* POLICY_GUARD_ON until it is set otherwise. */
+enum policy_guard {
+    POLICY_GUARD_OFF,    /* no name is guarded */
+    POLICY_GUARD_DETECT, /* those that are there are held as rules, new ones are not prevented */
+    POLICY_GUARD_ON,     /* refused at the moment of the call */
+};
+void policy_set_guard(struct policy *policy, enum policy_guard guard);
+enum policy_guard policy_get_guard(const struct policy *policy);
 /* The strings are borrowed for the call. Patterns are read when the fence is prepared. EINVAL
  * policy.guard, policy.path, policy.root, policy.too-many. */
 int policy_add_guard_rule(struct policy *policy, const struct policy_guard_rule *rule,

@@ -355,6 +355,15 @@ int guard_rules_add_git_folder(struct guard_rules *rules, const char *path, stru
     return r;
 }
 
+bool guard_rules_beyond_dots(const struct guard_rules *rules)
+{
+    bool aliases = false;
+
+    for (size_t i = 0; i < rules->zone_count; i++)
+        aliases = aliases || rules->zones[i].aliases;
+    return aliases || rules->count > rules->table_count;
+}
+
 /* ---- which set it is ----------------------------------------------------------------------- */
 
 /* FNV-1a, with the NUL, so that two texts are not one. */

@@ -126,9 +126,7 @@ static int enter_guard(const void *plan_, mode_t umask, int channel_fd)
     if (plan->guard_rules == NULL)
         return FENCE_UNGUARDED;
     listener_fd = seccomp_load_guard(umask);
-    if (listener_fd >= 0)
-        return fd_send(channel_fd, listener_fd);
-    return plan->guard_required ? listener_fd : FENCE_UNGUARDED;
+    return listener_fd < 0 ? listener_fd : fd_send(channel_fd, listener_fd);
 }
 
 static int enter_command(const void *plan)

@@ -26,6 +26,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the filters are for l
 #error "seccomp_table.h has no call numbers for this processor"
 #endif
 
+#define GUARD_FLAGS (SECCOMP_FILTER_FLAG_NEW_LISTENER | KERNEL_SECCOMP_WAIT_KILLABLE)
+
 /* struct sock_fprog with the const that the kernel keeps but its header does not say. */
 struct program {
     unsigned short length;
@@ -57,7 +59,15 @@ int seccomp_load_guard(unsigned umask)
         if (code[i].code == (BPF_JMP | BPF_JEQ | BPF_K) && code[i].k == SECCOMP_BAKED_UMASK)
             code[i].k = umask;
     }
-    fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-                 SECCOMP_FILTER_FLAG_NEW_LISTENER | KERNEL_SECCOMP_WAIT_KILLABLE, &guard);
+    fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, GUARD_FLAGS, &guard);
     return fd < 0 ? -errno : (int) fd;
+}
+
+/* Flags are looked at before the filter is read, which is nowhere: seccomp_set_mode_filter() in
+ * kernel/seccomp.c. */
+int seccomp_try_guard(void)
+{
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, GUARD_FLAGS, NULL) >= 0)
+        return -ENOSYS; /* whoever answered was not the kernel */
+    return errno == EFAULT ? 0 : -errno;
 }

@@ -21,4 +21,7 @@ int seccomp_load(enum seccomp_program program) MUST_CHECK;
  * ENOSYS: a kernel older than 5.19. */
 int seccomp_load_guard(unsigned umask) MUST_CHECK;
 
+/* Whether this kernel takes filters of the guard's kind: 0 or -errno. Loads none. */
+int seccomp_try_guard(void) MUST_CHECK;
+
 #endif
