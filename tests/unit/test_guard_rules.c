@@ -167,19 +167,11 @@ static void guards_git_in_every_form(void **state)
     };
     static const char *const partial[] = {".git/modules",     ".git/modules/x", ".git/worktrees",
                                           ".git/worktrees/w", ".git/branches",  ".hg"};
-    static const char *const free_names[] = {".git/HEAD",
-                                             ".git/tXa5Zi",
-                                             ".git/index.lock",
-                                             ".git/objects/ab/cd",
-                                             ".git/info",
-                                             ".git/refs/heads/hooks",
-                                             "hooks",
-                                             "config",
-                                             "git/hooks",
-                                             ".gitx/hooks",
-                                             ".github",
-                                             ".gitignore",
-                                             ".git/foo/hooks"};
+    static const char *const free_names[] = {
+        ".git/HEAD",     ".git/tXa5Zi",           ".git/index.lock", ".git/objects/ab/cd",
+        ".git/info",     ".git/refs/heads/hooks", "hooks",           "config",
+        "git/hooks",     ".gitx/hooks",           ".github",         ".gitignore",
+        ".git/foo/hooks"};
 
     for (size_t i = 0; i < ARRAY_SIZE(denied); i++)
         assert_int_equal(level(state, denied[i]), GUARD_DENY);
