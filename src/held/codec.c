@@ -72,7 +72,7 @@ static void put_item(struct buf *buf, const struct held_item *item)
 
 int held_baseline_encode(const struct held_baseline *baseline, struct buf *buf)
 {
-    AUTO(buf_free) struct buf policy;
+    AUTO(buf_free) struct buf policy = {0};
     int r;
 
     buf_init(&policy, POLICY_CODEC_LIMIT_BYTES);
@@ -290,7 +290,7 @@ static void get_item(struct reader *reader, struct held_item *item)
 
 static void get_policy(struct reader *reader, struct held_baseline *baseline)
 {
-    AUTO(buf_free) struct buf again;
+    AUTO(buf_free) struct buf again = {0};
     size_t size;
     const char *bytes = get_bytes(reader, &size);
 
