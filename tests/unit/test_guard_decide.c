@@ -553,6 +553,46 @@ static void promises_hold_for_every_question(void **state)
     }
 }
 
+/* Where no rule speaks against it, the reason is said; and whose name it is. */
+static void each_refusal_has_its_own_reason(void **state)
+{
+    struct guard_class source = {.rule = -1, .in_git = true}, target = {.rule = -1};
+    struct guard_question question = {
+        .op = GUARD_RENAME, .target = &target, .source = &source, .kind = GUARD_FOLDER};
+    struct guard_verdict verdict;
+
+    (void) state;
+    guard_decide(&question, &verdict);
+    assert_int_equal(verdict.error, EBUSY);
+    assert_true(verdict.of_source);
+    assert_non_null(strstr(verdict.reason, "part of a git folder"));
+
+    source = (struct guard_class){.rule = -1};
+    target = (struct guard_class){.rule = -1, .in_git = true};
+    question.op = GUARD_EXCHANGE;
+    question.other = GUARD_FOLDER;
+    guard_decide(&question, &verdict);
+    assert_int_equal(verdict.error, EBUSY);
+    assert_false(verdict.of_source); /* what is at the target would leave */
+    assert_non_null(strstr(verdict.reason, "part of a git folder"));
+
+    target = (struct guard_class){.rule = -1, .level = GUARD_DENY, .overflow = true};
+    question = (struct guard_question){.op = GUARD_MKDIR, .target = &target};
+    guard_decide(&question, &verdict);
+    assert_int_equal(verdict.error, EROFS);
+    assert_non_null(strstr(verdict.reason, "too deep"));
+
+    target = (struct guard_class){.rule = 3, .level = GUARD_PARTIAL};
+    source = (struct guard_class){.rule = -1};
+    question = (struct guard_question){
+        .op = GUARD_RENAME, .target = &target, .source = &source, .kind = GUARD_LINK_TEXT};
+    guard_decide(&question, &verdict);
+    assert_int_equal(verdict.error, EROFS);
+    assert_int_equal(verdict.rule, 3);
+    assert_false(verdict.of_source);
+    assert_null(verdict.reason);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -572,6 +612,7 @@ int main(void)
         cmocka_unit_test(no_folder_leaves_a_git_folder),
         cmocka_unit_test(there_is_no_whiteout),
         cmocka_unit_test(promises_hold_for_every_question),
+        cmocka_unit_test(each_refusal_has_its_own_reason),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -632,8 +632,8 @@ static void says_what_was_refused_and_why(void **state)
                               "the next git command");
     refused = (struct guard_refused){GUARD_MKDIR, PEN, "a\nb\x1b[m", -1};
     (void) guard_refusal(*state, &refused, text, sizeof text);
-    assert_string_equal(text, "guard: refused mkdir a\\x0ab\\x1b[m: git would take the folder for "
-                              "a repository on your side");
+    assert_string_equal(text, "guard: refused mkdir a\\x0ab\\x1b[m: it would make the folder a git "
+                              "repository of its own");
     refused.name = "abc";
     assert_int_equal(guard_refusal(*state, &refused, text, 20), 19);
     assert_string_equal(text, "guard: refused mkdi");

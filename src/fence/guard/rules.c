@@ -411,7 +411,7 @@ uint64_t guard_rules_key(const struct guard_rules *rules, const char *top)
 const char *guard_rule_reason(const struct guard_rules *rules, int rule)
 {
     if (rule < 0 || (size_t) rule >= rules->count)
-        return "git would take the folder for a repository on your side";
+        return "it would make the folder a git repository of its own";
     return rules->rules[rule].reason;
 }
 

@@ -200,6 +200,8 @@ struct guard_verdict {
     unsigned needs;     /* enum guard_need */
     enum guard_vet vet; /* with GUARD_NEED_VET */
     int rule;           /* for guard_refusal(), also when `needs` refuses; -1: none */
+    bool of_source;     /* it is the source that speaks against it */
+    const char *reason; /* instead of the rule's; NULL: the rule's */
 };
 
 void guard_decide(const struct guard_question *question, struct guard_verdict *ret_verdict);
