@@ -355,7 +355,7 @@ held_is_whole() {
         present .mcp.json
         rm -r .mcp.json
     done
-    works --guard off -q -- bash -c 'echo x >>.envrc; mv deep/.git g'
+    rm -rf g && works --guard off -q -- bash -c 'echo x >>.envrc; mv deep/.git g'
     present g
 }
 
