@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "cli/cmd.h"
+#include "cli/endcheck.h"
 #include "cli/made.h"
 #include "cli/option_rows.h"
 #include "cli/preflight.h"
@@ -29,6 +30,7 @@
 
 enum {
     LINE_LIMIT_BYTES = 512 << 10,
+    HELD_TOLD_MAX = 256,
     STATUS_LAST_WAIT_MS = 1000, /* for room in the pipe of --status-fd, when all is over */
 };
 
@@ -40,6 +42,8 @@ struct run {
     struct err unguarded;       /* why names cannot be guarded here; code 0: they can, or it was
                                    not asked for */
     struct record_run record;
+    struct endcheck endcheck;
+    size_t held_told; /* events on --status-fd */
     int status_fd;
     int made_fd;
     bool started;
@@ -156,6 +160,23 @@ static void on_denied(void *context, const struct job_denial *denial)
                     denial->program, (int) denial->pid, denial->reason);
 }
 
+/* After the run, or before it for what a crashed one left. */
+static void on_held(void *context, const struct held_event *event)
+{
+    struct run *run = context;
+    AUTO(buf_free) struct buf line = {0};
+    int rc;
+
+    buf_init(&line, LINE_LIMIT_BYTES);
+    rc = record_held(&run->record, event, &line);
+    if (run->status_fd >= 0 && run->held_told++ < HELD_TOLD_MAX)
+        write_status(run, &line, rc, STATUS_LAST_WAIT_MS);
+    write_spool(run, &line, rc);
+    if (run->values->verbose)
+        report_line("%s '%s/%s': %s", held_action_name(event->action), event->top, event->path,
+                    event->reason);
+}
+
 static void on_start(void *context, const struct job_start *start)
 {
     struct run *run = context;
@@ -221,6 +242,12 @@ static void say_denied(const struct run *run, const struct job_result *result)
                 : result->denied == 1  ? ": "
                                        : ", first ",
                 run->denied);
+}
+
+static void say_held(const struct run *run)
+{
+    if (!run->values->quiet)
+        endcheck_say(&run->endcheck);
 }
 
 static void say_timeout(const struct run *run)
@@ -313,12 +340,25 @@ static int execute(struct run *run, struct err *err)
     if (values->verbose)
         say_notes(run);
     rc = job_run(&request, &result, err);
+    endcheck_end(&run->endcheck);
     if (rc < 0)
         return rc;
     record_the_end(run, result.exit_code, &result, NULL);
     say_denied(run, &result);
+    say_held(run);
     say_hints(run, &result);
     return result.exit_code;
+}
+
+/* Before the job, in the order of time: what earlier runs left, then what is there now. */
+static int begin_check(struct run *run, struct err *err)
+{
+    run->endcheck.on_event = on_held;
+    run->endcheck.context = run;
+    endcheck_sweep(&run->endcheck, run->owner, run->record.id);
+    return detects(run)
+               ? endcheck_begin(&run->endcheck, run->owner, run->record.id, run->policy, err)
+               : 0;
 }
 
 static int derive_and_execute(struct run *run, struct err *err)
@@ -338,7 +378,8 @@ static int derive_and_execute(struct run *run, struct err *err)
     run->record.argv = values->rest;
     if (values->dry_run)
         return view_print(run->policy, run->owner, values->mechanism, values->json, err);
-    return execute(run, err);
+    rc = begin_check(run, err);
+    return rc < 0 ? rc : execute(run, err);
 }
 
 static int run_command(const struct values *values, struct err *err)
