@@ -119,6 +119,25 @@ static int add_notes(const struct pen_findings *findings, struct policy *policy,
     return rc;
 }
 
+/* What the repositories in the pen lead to. */
+static int add_pointers(const struct pen_findings *findings, const struct derive_owner *owner,
+                        struct policy *policy, struct err *err)
+{
+    AUTO_FREE const char **dot_git = calloc(findings->repositories + 1, sizeof *dot_git);
+    struct derive_repositories found = {
+        .dot_git = dot_git,
+        .folders = findings->git_folders,
+        .folder_count = findings->git_folder_count,
+    };
+
+    if (dot_git == NULL)
+        return err_memory(err);
+    for (size_t i = 0; i < findings->count; i++)
+        if ((findings->items[i].what & PEN_FOUND_REPOSITORY) != 0)
+            dot_git[found.dot_git_count++] = findings->items[i].path;
+    return derive_pointers_nested(owner, policy, &found, err);
+}
+
 int preflight_apply(const struct values *values, const struct derive_owner *owner,
                     struct policy *policy, enum preflight_how how, struct preflight *preflight,
                     struct err *err)
@@ -129,6 +148,8 @@ int preflight_apply(const struct values *values, const struct derive_owner *owne
         rc = pen_judge(preflight->findings, policy_pen(policy), policy, err);
     if (rc == 0)
         rc = pen_cover(preflight->findings, policy_pen(policy), policy, err);
+    if (rc == 0)
+        rc = add_pointers(preflight->findings, owner, policy, err);
     if (rc == 0 && policy_get_guard(policy) == POLICY_GUARD_DETECT)
         rc = job_hold_names(preflight->names, preflight->findings, policy, &preflight->held, err);
     return rc == 0 ? add_notes(preflight->findings, policy, err) : rc;
@@ -138,7 +159,9 @@ int preflight_hide(const struct values *values, const struct derive_owner *owner
                    struct policy *policy, struct err *err)
 {
     AUTO(preflight_free) struct preflight preflight = {0};
-    const int rc = preflight_look(values, owner, policy, PREFLIGHT_LOOK, &preflight, err);
+    int rc = preflight_look(values, owner, policy, PREFLIGHT_LOOK, &preflight, err);
 
-    return rc == 0 ? pen_cover(preflight.findings, policy_pen(policy), policy, err) : rc;
+    if (rc == 0)
+        rc = pen_cover(preflight.findings, policy_pen(policy), policy, err);
+    return rc == 0 ? add_pointers(preflight.findings, owner, policy, err) : rc;
 }

@@ -96,6 +96,7 @@ int request_derive(const struct values *values, const char *const *argv,
         .unix_sockets = values->unix_sockets.items,
         .policy_files = values->policy_files.items,
         .limits = limits_of(values),
+        .guard_off = values->guard != NULL && str_equal(values->guard, "off"),
         .caches_given = values->caches != NULL,
         .caches = str_equal(values->caches != NULL ? values->caches : "", "job")
                       ? POLICY_CACHES_JOB

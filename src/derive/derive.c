@@ -15,6 +15,7 @@ const struct derive_machine derive_this_machine = {
     .passwd_file = "/etc/passwd",
     .group_file = "/etc/group",
     .admin_file = "/etc/wattle/config.json",
+    .gitconfig_file = "/etc/gitconfig",
 };
 
 /* ---- what every step uses ---------------------------------------------------------------- */

@@ -24,6 +24,7 @@ const struct policy_limits policy_default_limits = {
 const struct policy_preflight policy_default_preflight = {
     .entries = 200000,
     .remember_ms = UINT64_C(24) * 3600 * 1000,
+    .repositories = 10000,
 };
 
 /* ---- life -------------------------------------------------------------------------------- */

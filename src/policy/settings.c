@@ -476,6 +476,8 @@ static const struct key preflight_keys[] = {
     KEY("wattle.preflight.entries", read_count, OWNER_ONLY, VALUE(preflight_entries),
         .most = ENTRIES_MAX),
     KEY("wattle.preflight.remember", read_duration, OWNER_ONLY, VALUE(preflight_remember_ms)),
+    KEY("wattle.preflight.repositories", read_count, OWNER_ONLY, VALUE(preflight_repositories),
+        .most = ENTRIES_MAX),
     {.path = NULL},
 };
 

@@ -31,6 +31,7 @@ struct settings {
     bool follow_git;            /* to a git folder outside of the pen */
     uint64_t preflight_entries; /* 0: not given */
     uint64_t preflight_remember_ms;
+    uint64_t preflight_repositories;
 };
 
 /* Where a file comes from decides what it may say: the administrator's may only tighten (deny
