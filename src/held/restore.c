@@ -6,6 +6,7 @@
 #include "base/tree.h"
 #include "held/held_priv.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -318,7 +319,7 @@ static int move_back(int store_fd, const struct held_entry *entry, struct err *e
 {
     char from[HELD_NEIGHBOUR_SIZE];
     AUTO_CLOSE int from_fd = open_object(store_fd, entry, from, err);
-    const char *name;
+    const char *name = NULL;
     AUTO_CLOSE int fd = from_fd < 0 ? from_fd : open_place(entry, &name, err);
     struct stat seen;
     mode_t before;
@@ -327,6 +328,7 @@ static int move_back(int store_fd, const struct held_entry *entry, struct err *e
 
     if (fd < 0)
         return fd;
+    assert(name != NULL);
     if (fstatat(fd, name, &seen, AT_SYMLINK_NOFOLLOW) == 0) {
         (void) err_set(err, EEXIST, "held.in-the-way", "'%s' is there in '%s'", entry->path,
                        entry->top);
