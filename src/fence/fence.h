@@ -84,4 +84,15 @@ int fence_enter_guard(const struct fence *fence, mode_t umask, int channel_fd) M
 int fence_start_guard(const struct fence *fence, int channel_fd, struct guard_settings *settings,
                       struct guard **ret_guard, struct err *err) MUST_CHECK;
 
+/* ---- held names (the fallback) -----------------------------------------------------------------
+ */
+
+/* Of a job, as pid 1 opened them: from outside nobody else may. */
+struct fence_namespaces {
+    int user_fd, mount_fd; /* -1: none */
+};
+/* In a process of one thread, which has to end soon afterwards: enters the job's namespaces and
+ * makes `path` read-only again, if it is not. -errno. */
+int fence_hold_again(const struct fence_namespaces *namespaces, const char *path) MUST_CHECK;
+
 #endif

@@ -256,6 +256,21 @@ static pid_t start_command(const struct init_args *args, const int *fds, int gua
     return pid;
 }
 
+/* Of itself pid 1 may open these; whoever is outside may not, since it is not dumpable. */
+static void tell_namespaces(const struct init_args *args)
+{
+    static const char *const names[] = {"/proc/self/ns/user", "/proc/self/ns/mnt"};
+    const struct init_message message = {.kind = INIT_NAMESPACE};
+
+    for (size_t i = 0; args->tell_namespaces && i < ARRAY_SIZE(names); i++) {
+        AUTO_CLOSE int fd = open(names[i], O_RDONLY | O_CLOEXEC);
+
+        if (fd < 0)
+            fail_with(args, "job.hold", "cannot open the job's namespaces");
+        tell_with_fd(args, &message, fd);
+    }
+}
+
 /* ---- the guard ----------------------------------------------------------------------------------
  */
 
@@ -396,6 +411,7 @@ void init_main(const struct init_args *args)
     if (args->guard_fd >= 0 && run_guard_open_again(args->guard_fd, guard_fds, &err) < 0)
         fail(args, &err);
     enter_fence(args, guard_fds, &started.weak);
+    tell_namespaces(args);
     signal_fd = block_signals(args);
     if (args->tty)
         make_terminal(args, given);

@@ -307,3 +307,19 @@ open(".envrc", "w").write("evil")
     held list --pen "$PEN"
     printed ""
 }
+
+@test "a held file that the owner replaces while the job runs is held again" {
+    make_repository .
+    outside "$WATTLE" run --pen "$PEN" "${DETECT[@]}" -- bash -c '
+        ! { : >>.git/config; } 2>/dev/null && echo held >seen
+        until [[ -e replaced ]]; do sleep 0.05; done
+        until ! { : >>.git/config; } 2>/dev/null; do sleep 0.05; done
+        echo held again >again'
+    until_true test -s seen
+    git config user.name Mine
+    touch replaced
+    until_true test -s again
+    holds seen held
+    holds again 'held again'
+    same "$(git config user.name)" Mine "the owner's value"
+}
