@@ -197,9 +197,9 @@ bool fence_guards(const struct fence *fence)
     return fence_guards_by(fence) != NULL;
 }
 
-int fence_enter_guard(const struct fence *fence, mode_t umask, int channel_fd)
+int fence_enter_guard(const struct fence *fence, int channel_fd)
 {
-    return fence->mech->enter_guard(fence->plan, umask, channel_fd);
+    return fence->mech->enter_guard(fence->plan, channel_fd);
 }
 
 int fence_start_guard(const struct fence *fence, int channel_fd, struct guard_settings *settings,

@@ -201,7 +201,7 @@ static int prepare_command(struct start *start)
     start->where = "load the guard of";
     start->in_guard = true;
     if (r == 0 && start->guard_fd >= 0)
-        r = fence_enter_guard(args->fence, args->umask, start->guard_fd);
+        r = fence_enter_guard(args->fence, start->guard_fd);
     if (r < 0)
         return r;
     start->unguarded = r == FENCE_UNGUARDED;

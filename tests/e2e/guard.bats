@@ -234,6 +234,30 @@ print("made", made > 0, "landed", landed)'
     works -- bash -ec 'umask 027; echo >a; mkdir d; umask 0; echo >b; umask 0777; (umask 077; echo >c)
         stat -c "%a %n" a d b c'
     printed $'640 a\n750 d\n666 b\n600 c'
+    works -- python3 -c '
+import os, threading
+def mode(name):
+    os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    return "%o" % (os.stat(name).st_mode & 0o777)
+first = os.umask(0)
+seen = [mode("u1")]
+os.umask(first)  # back to what the run began with
+seen.append(mode("u2") == "%o" % (0o666 & ~first))
+turn = threading.Barrier(2)
+def other():
+    for name in "u3", "u4":
+        turn.wait()
+        seen.append(mode(name))
+        turn.wait()
+thread = threading.Thread(target=other)
+thread.start()
+for mask in 0, 0o77:  # a thread that has just made a file sees what another one has set
+    os.umask(mask)
+    turn.wait()
+    turn.wait()
+thread.join()
+print(*seen)'
+    printed "666 True 666 600"
     works -- bash -ec 'ulimit -n 10; for i in 1 2 3; do echo >n$i; done; ls n1 n2 n3 | wc -l'
     printed 3
 }

@@ -67,6 +67,7 @@ struct guard {
     struct guard_settings settings;
     pid_t pid;
     atomic_bool umask_changed; /* some task has another one than the command started with */
+    atomic_uint umask_calls;   /* how often a task has set its own */
     _Atomic uint64_t mounts_known[GUARD_MOUNTS_KNOWN]; /* of ours, as they were met */
     atomic_uint mounts_next;
     pthread_mutex_t denied_mutex;
@@ -102,6 +103,14 @@ struct guard_call {
     const struct guard_row *row;
     int lock_fd;
     mode_t umask_now; /* of this thread */
+    struct {
+        pid_t tid;
+        unsigned umask_calls; /* before it was read */
+        mode_t umask;
+        uint64_t until_ms;
+    } known;         /* of the task that was asked about last */
+    pid_t pidfd_tid; /* whose `pidfd` is; 0: nobody's */
+    int pidfd;
     uint64_t id;
     pid_t tid;
     uint64_t args[6];
@@ -144,7 +153,7 @@ int guard_open_start(const struct guard_call *call, int dir_fd);
 /* O_PATH of whatever the task's descriptor is. */
 int guard_open_object(const struct guard_call *call, int fd);
 /* The task's descriptor itself. */
-int guard_take_fd(const struct guard_call *call, int fd);
+int guard_take_fd(struct guard_call *call, int fd);
 /* A number of /proc/TID/status; -ESRCH. */
 int guard_task_number(pid_t tid, const char *key, int base);
 int guard_task_status(pid_t tid, char *text, size_t size);
@@ -217,6 +226,9 @@ struct guard_judged {
 
 /* 0: perform it, by verdict.vet where that is set. GUARD_AGAIN, or -errno: refused and reported. */
 int guard_judge(struct guard_call *call, struct guard_judged *judged);
+/* Whether what is called by a descriptor lies where nothing is guarded. It stays so: see
+ * change_object() in perform_mode.c. */
+bool guard_object_is_free(struct guard_call *call, int fd);
 /* `err` NULL: the reason of the rule. */
 void guard_report(struct guard_call *call, const struct guard_judged *judged,
                   const struct err *err);

@@ -114,6 +114,15 @@ static int classify_object(struct guard_call *call, int fd, struct guard_place *
     return 0;
 }
 
+bool guard_object_is_free(struct guard_call *call, int fd)
+{
+    AUTO(guard_place_close) struct guard_place place = GUARD_NO_PLACE;
+    struct guard_class class;
+
+    return classify_object(call, fd, &place, &class) == 0 &&
+           guard_is_free(GUARD_CHMOD, &class, NULL);
+}
+
 /* ---- what the job has made itself --------------------------------------------------------------
  */
 
@@ -331,6 +340,10 @@ static int ask(struct guard_call *call, struct guard_judged *judged)
         question.held = judged->held = judged->target_class.vet == GUARD_VET_LOCK
                                            ? !guard_is_draft(call->guard, &status)
                                            : is_held(call, judged->target, &status);
+    }
+    if (question.exists && judged->op == GUARD_CREATE) { /* by now: it is not made by this call */
+        judged->verdict.quiet = true;
+        return -EEXIST;
     }
     if (judged->text != NULL)
         question.harmless = guard_link_is_harmless(rules, judged->target->location,
