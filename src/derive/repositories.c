@@ -258,12 +258,21 @@ int derive_repository_add(const struct derivation *work, const char *top, struct
 
 /* ---- those of the pen ------------------------------------------------------------------------ */
 
+/* Such a folder is in the other list. */
+static bool is_dot_git(const char *folder)
+{
+    return str_equal(folder, ".git") || str_ends(folder, "/.git");
+}
+
 static int check_count(const struct policy *policy, const struct derive_repositories *found,
                        struct err *err)
 {
     const uint64_t most = policy_get_preflight(policy)->repositories;
+    uint64_t count = found->dot_git_count;
 
-    if (found->dot_git_count + found->folder_count <= most)
+    for (size_t i = 0; i < found->folder_count; i++)
+        count += !is_dot_git(found->folders[i]);
+    if (count <= most)
         return 0;
     (void) err_set(err, EINVAL, "derive.repositories",
                    "the pen holds more than %llu git repositories, and what the settings of the "
@@ -294,8 +303,8 @@ static int add_folder(const struct derivation *work, const char *relative, struc
 
     if (hooks == NULL)
         return err_memory(err);
-    if (str_equal(path_base(folder), ".git"))
-        return 0; /* it is in the other list */
+    if (is_dot_git(relative))
+        return 0;
     if (!is_known_git_folder(folder))
         r = derive_pointers_hold(work, POLICY_GUARD_HELD, hooks,
                                  "git runs it for whoever pushes there", err);

@@ -238,12 +238,16 @@ static void too_many_are_refused_by_name(void **state)
 {
     static const char text[] = "{\"wattle\": {\"preflight\": {\"repositories\": 1}}}";
     const char *dot_git[] = {"a/.git", "b/.git", NULL};
+    const char *one[] = {"a/.git", NULL};
+    char folder[] = "a/.git";
+    char *const known[] = {folder, NULL};
     char *const none[] = {NULL};
     struct world *world = *state;
     AUTO(buf_free) struct buf config;
 
     assert_int_equal(nested(world, dot_git, none), 0);
     make_file(world, "home/.config/wattle/config.json", text, 0600);
+    assert_int_equal(nested(world, one, known), 0); /* counted once */
     assert_int_equal(nested(world, dot_git, none), -EINVAL);
     assert_string_equal(world->err.id, "derive.repositories");
 
