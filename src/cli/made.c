@@ -43,10 +43,11 @@ int made_write(int fd, const struct job_made *made)
 static void say_told(const struct job_made *made, size_t count, size_t total)
 {
     AUTO(buf_free) struct buf line = {0};
-    const size_t said = count < SAID_MAX ? count : SAID_MAX;
+    size_t said;
 
     if (count == 0)
         return;
+    said = count < SAID_MAX ? count : SAID_MAX;
     buf_init(&line, LINE_LIMIT_BYTES);
     for (size_t i = 0; i < said; i++) {
         const struct job_told *told = &made->told[i];
@@ -68,12 +69,12 @@ void made_say(const struct job_made *made, bool verbose)
 
     while (deeper < made->told_count && made->told[deeper].deeper)
         deeper++;
-    if (verbose)
+    if (verbose) {
         report_line("made %zu name%s", made->count, made->count == 1 ? "" : "s");
-    if (verbose)
         say_told(made, made->told_count, made->told_total);
-    else
+    } else {
         say_told(made, deeper, deeper);
+    }
     if (!made->complete)
         report_line("more names were made than could be kept: the list of them is not complete");
 }

@@ -79,7 +79,7 @@ static const char *path_of(struct gathering *gathering, uint32_t folder, const c
     return gathering->path;
 }
 
-static void count(struct pen_findings *findings, unsigned what)
+static void count_one(struct pen_findings *findings, unsigned what)
 {
     findings->shared += (what & PEN_FOUND_SHARED) != 0;
     findings->sockets += (what & PEN_FOUND_SOCKET) != 0;
@@ -107,7 +107,7 @@ static int add(struct gathering *gathering, const struct pen_found *found, const
     if (findings->items[findings->count].path == NULL)
         return -ENOMEM;
     findings->count++;
-    count(findings, found->what);
+    count_one(findings, found->what);
     return 0;
 }
 

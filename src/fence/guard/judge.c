@@ -215,8 +215,8 @@ static bool completes_bare(const struct guard_place *place, const struct guard_c
 }
 
 /* Says what a walk found. Returns `error`. */
-static int found(const struct guard_call *call, struct guard_judged *judged, const char *before,
-                 const char *after, int error)
+static int say_found(const struct guard_call *call, struct guard_judged *judged, const char *before,
+                     const char *after, int error)
 {
     const struct guard_found *found = &call->guard->found;
 
@@ -246,18 +246,18 @@ static int check_trees(struct guard_call *call, struct guard_judged *judged)
 
     if ((needs & GUARD_NEED_TREE) && source != NULL &&
         guard_tree_holds(guard, source->fd, source->plain, &judged->target_class))
-        return found(call, judged, "it holds ", THERE, -GUARD_REFUSED);
+        return say_found(call, judged, "it holds ", THERE, -GUARD_REFUSED);
     if ((needs & GUARD_NEED_TREE_LEAVES) && source != NULL &&
         guard_tree_holds(guard, source->fd, source->plain, &judged->source_class)) {
         judged->verdict.of_source = true;
-        return found(call, judged, "it holds ", HELD, -EBUSY);
+        return say_found(call, judged, "it holds ", HELD, -EBUSY);
     }
     if ((needs & GUARD_NEED_OTHER) &&
         guard_tree_holds(guard, target->fd, target->plain, &judged->source_class))
-        return found(call, judged, "what it changes places with holds ", THERE, -GUARD_REFUSED);
+        return say_found(call, judged, "what it changes places with holds ", THERE, -GUARD_REFUSED);
     if ((needs & GUARD_NEED_OTHER_LEAVES) &&
         guard_tree_holds(guard, target->fd, target->plain, &judged->target_class))
-        return found(call, judged, "it holds ", HELD, -EBUSY);
+        return say_found(call, judged, "it holds ", HELD, -EBUSY);
     return 0;
 }
 
@@ -276,7 +276,7 @@ static int check_needs(struct guard_call *call, struct guard_judged *judged)
     if (needs & GUARD_NEED_BESIDE) {
         guard_class_beside(call->guard->settings.rules, &beside);
         if (guard_tree_holds(call->guard, judged->target->fd, ".", &beside))
-            return found(call, judged, "with it, ", " would count", -GUARD_REFUSED);
+            return say_found(call, judged, "with it, ", " would count", -GUARD_REFUSED);
     }
     return check_trees(call, judged);
 }
