@@ -43,16 +43,15 @@ int made_write(int fd, const struct job_made *made)
 static void say_told(const struct job_made *made, size_t count, size_t total)
 {
     AUTO(buf_free) struct buf line = {0};
-    size_t said;
+    size_t said = 0;
 
     if (count == 0)
         return;
-    said = count < SAID_MAX ? count : SAID_MAX;
     buf_init(&line, LINE_LIMIT_BYTES);
-    for (size_t i = 0; i < said; i++) {
-        const struct job_told *told = &made->told[i];
+    for (; said < count && said < SAID_MAX; said++) {
+        const struct job_told *told = &made->told[said];
 
-        (void) buf_printf(&line, "%s'%s' (%s%s)", i == 0 ? "" : ", ", told->name, told->reason,
+        (void) buf_printf(&line, "%s'%s' (%s%s)", said == 0 ? "" : ", ", told->name, told->reason,
                           told->gone ? "; it was not found there in the end" : "");
     }
     if (total > said)

@@ -107,8 +107,8 @@ enum policy_caches { POLICY_CACHES_PEN, POLICY_CACHES_JOB };
 /* How a pen is looked through before the start (pen/). Nothing the job knows of: wattle-job is not
  * told. */
 struct policy_preflight {
-    uint64_t entries;     /* looked at before giving up */
-    uint64_t remember_ms; /* until a folder that did not change is read again */
+    uint64_t entries;      /* looked at before giving up */
+    uint64_t remember_ms;  /* until a folder that did not change is read again */
     uint64_t repositories; /* whose settings are read before giving up */
     bool accept_shared_links;
 };
