@@ -18,6 +18,9 @@ const struct derive_machine derive_this_machine = {
     .gitconfig_file = "/etc/gitconfig",
 };
 
+const char derive_admin[] = "/etc/wattle";
+const char derive_deny_write[] = "--deny-write";
+
 /* ---- what every step uses ---------------------------------------------------------------- */
 
 int derive_note(const struct derivation *work, struct err *err, const char *format, ...)
@@ -156,6 +159,7 @@ static const struct stage stages[] = {
     {.run = derive_pointers_add},
     {.run = derive_cover},
     {.run = derive_pen_start},
+    {.run = derive_patterns_add},
     {.run_pure = derive_steered_check},
     {.run = derive_command_find},
     {.run = check_result},

@@ -47,7 +47,8 @@ struct derive_request {
     const char *const *argv; /* argv[0] is looked up; NULL: no command (policy show) */
     const struct derive_flag_path *paths;
     size_t path_count;
-    const char *const *env; /* "NAME=V" or "NAME" (the caller's); NULL-terminated or NULL */
+    const char *const *env;        /* "NAME=V" or "NAME" (the caller's); NULL-terminated or NULL */
+    const char *const *deny_write; /* paths as typed, and patterns; NULL-terminated or NULL */
     const char *const *unix_sockets;
     const char *const *policy_files; /* -p FILE ... */
     struct policy_limits limits;     /* 0: not given */

@@ -84,6 +84,10 @@ int derive_policy_on(const struct derive_machine *machine, const struct derive_o
                      const struct derive_request *request, struct policy **ret_policy,
                      struct err *err) MUST_CHECK;
 
+/* How messages call where a rule comes from. */
+extern const char derive_admin[];
+extern const char derive_deny_write[];
+
 int derive_note(const struct derivation *work, struct err *err, const char *format, ...)
     PRINTF_LIKE(3, 4) MUST_CHECK;
 
@@ -234,6 +238,7 @@ int derive_opened_add(struct derivation *work, struct err *err) MUST_CHECK; /* f
 int derive_sockets_add(struct derivation *work, struct err *err) MUST_CHECK;
 int derive_git_add(struct derivation *work, struct err *err) MUST_CHECK; /* after opened */
 int derive_pointers_add(struct derivation *work, struct err *err) MUST_CHECK;
+int derive_patterns_add(struct derivation *work, struct err *err) MUST_CHECK; /* after all opens */
 const char *derive_shell(void); /* /bin/bash where there is one */
 int derive_environment_set(const struct derivation *work, struct err *err) MUST_CHECK;
 int derive_gitconfig_add(const struct derivation *work, struct err *err) MUST_CHECK;

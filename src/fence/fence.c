@@ -109,8 +109,7 @@ static int check_patterns(const struct policy *policy, struct err *err)
         if (rule->kind != POLICY_GUARD_PATTERN || (guard == POLICY_GUARD_DETECT && !rule->absolute))
             continue;
         (void) err_set(err, ENOTSUP, "fence.pattern",
-                       "the rule '%s' (%s) cannot be kept where names are not guarded", rule->text,
-                       rule->why);
+                       "%s cannot be kept where names are not guarded", rule->why);
         return err_hint(err, rule->absolute ? "it is the administrator's; 'wattle doctor' says why "
                                               "there is no guard, if '--guard' does not"
                                             : "leave out '--guard off', or take the rule away");

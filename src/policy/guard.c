@@ -3,8 +3,67 @@
 #include "policy/policy_priv.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- the owner's patterns ------------------------------------------------------------------ */
+
+const char policy_pattern_hint[] =
+    "write names and '/', with '*', '?', and '**' for any number of folders, at most 8 parts; no "
+    "'.', '..', '[' or '\\', and no variable";
+
+bool policy_is_pattern(const char *text)
+{
+    return strpbrk(text, "*?") != NULL;
+}
+
+static const char *part_fault(const char *part, size_t size)
+{
+    if (size == 0)
+        return "has an empty part";
+    if (size > NAME_MAX)
+        return "has a part that is too long for a name";
+    if (part[0] == '.' && (size == 1 || (size == 2 && part[1] == '.')))
+        return "has a '.' or '..' in it";
+    if (part[0] == '!')
+        return "has a part that begins with '!'";
+    if (memchr(part, '[', size) != NULL || memchr(part, '\\', size) != NULL)
+        return "has a '[' or '\\' in it";
+    return NULL;
+}
+
+const char *policy_pattern_fault(const char *pattern)
+{
+    const bool absolute = pattern[0] == '/';
+    bool names = false;
+    size_t parts = 0; /* what leads to an absolute one's first '*' or '?' is a path, and free */
+
+    if (pattern[0] == '\0')
+        return "is empty";
+    if (pattern[0] == '~' || pattern[0] == '$')
+        return "begins with what only a shell expands";
+    if (strlen(pattern) >= PATH_MAX)
+        return "is too long";
+    for (const char *at = pattern + absolute;; at++) {
+        const size_t size = strcspn(at, "/");
+        const bool deep = size == 2 && memcmp(at, "**", 2) == 0;
+        const char *fault = part_fault(at, size);
+
+        if (fault != NULL)
+            return fault;
+        names = names || !deep;
+        parts += parts > 0 || (absolute ? strcspn(at, "*?") < size : !deep);
+        at += size;
+        if (*at == '\0')
+            break;
+    }
+    if (!names)
+        return "names everything";
+    return parts > POLICY_PATTERN_PARTS_MAX ? "has more than 8 parts" : NULL;
+}
+
+/* ---- what a policy has --------------------------------------------------------------------- */
 
 void policy_set_guard(struct policy *policy, enum policy_guard guard)
 {

@@ -27,6 +27,24 @@ static void takes_patterns_of_the_owner(void **state)
     assert_int_equal(level(state, ".git/hooks/x"), GUARD_DENY);
 }
 
+static void an_absolute_pattern_holds_in_its_tree_alone(void **state)
+{
+    struct err err = {0};
+
+    assert_int_equal(guard_rules_add_zone(*state, "/srv/x", false, &err), 0);
+    assert_int_equal(guard_rules_add_zone(*state, "/srv/x/in", false, &err), 0);
+    assert_int_equal(guard_rules_add_pattern(*state, "/srv/x/**/*.pem", "yours", &err), 0);
+    assert_int_equal(guard_rules_add_pattern(*state, "/srv/x/in/**/*.key", "yours", &err), 0);
+    assert_int_equal(level(state, "/srv/x/a.pem"), GUARD_DENY);
+    assert_int_equal(level(state, "/srv/x/in/b/a.pem"), GUARD_DENY);
+    assert_int_equal(level(state, "/srv/x/b"), GUARD_NO);
+    assert_int_equal(level(state, "a.pem"), GUARD_NO);
+    /* Seen from the zone around, so that no folder is moved into its reach unseen. */
+    assert_int_equal(level(state, "/srv/x/in/b/a.key"), GUARD_DENY);
+    assert_int_equal(level(state, "/srv/x/in/b"), GUARD_PARTIAL);
+    assert_int_equal(level(state, "/srv/x/a.key"), GUARD_NO);
+}
+
 static void refuses_what_is_no_pattern(void **state)
 {
     static const char *const bad[] = {"",       "/",    "**",   "**/",
@@ -196,6 +214,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_RULES(takes_patterns_of_the_owner),
+        WITH_RULES(an_absolute_pattern_holds_in_its_tree_alone),
         WITH_RULES(refuses_what_is_no_pattern),
         WITH_RULES(holds_what_was_found_at_the_start),
         WITH_RULES(knows_git_folders_of_other_names),

@@ -275,6 +275,23 @@ static char *trim(const char *pattern)
     return copy;
 }
 
+/* The outermost, so that what moves within it moves within the rule's reach: between zones that do
+ * not lie in each other nothing is renamed, since each is a mount. */
+static int zone_around(const struct guard_rules *rules, const char *path, const char **ret_rest)
+{
+    int found = -1;
+
+    for (size_t i = 0; i < rules->zone_count; i++) {
+        const char *rest = guard_zone_rest(&rules->zones[i], path);
+
+        if (rest == NULL || (found >= 0 && rules->zones[i].size >= rules->zones[found].size))
+            continue;
+        found = (int) i;
+        *ret_rest = rest + (*rest == '/');
+    }
+    return found;
+}
+
 int guard_rules_add_pattern(struct guard_rules *rules, const char *pattern, const char *reason,
                             struct err *err)
 {
@@ -285,16 +302,13 @@ int guard_rules_add_pattern(struct guard_rules *rules, const char *pattern, cons
         return err_memory(err);
     what.pattern = copy;
     if (copy[0] == '/') {
-        what.zone = guard_rules_zone(rules, copy, &what.pattern);
+        what.zone = zone_around(rules, copy, &what.pattern);
         if (what.zone < 0)
             return err_set(err, EINVAL, "guard.pattern",
                            "'%s' lies in no folder that can be written", pattern);
     }
-    for (; str_starts(what.pattern, "**/"); what.pattern += 3) {
-        if (what.zone != GUARD_ANY_ZONE)
-            break;
+    for (; str_starts(what.pattern, "**/"); what.pattern += 3)
         what.anchored = false;
-    }
     if (what.pattern[0] != '\0')
         return add(rules, &what, err);
     return err_set(err, EINVAL, "guard.pattern", "'%s' is no pattern of names", pattern);
