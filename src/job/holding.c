@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -179,7 +180,29 @@ static int hold_elsewhere(struct holding *holding)
 /* ---- what the policy names ---------------------------------------------------------------------
  */
 
-static int hold_named(struct holding *holding)
+/* In the pen's top, and beside each ".git" of it. */
+static int hold_at_tops(struct holding *holding, const struct pen_findings *findings,
+                        const char *name)
+{
+    AUTO_FREE char *first = path_join(policy_pen(holding->policy), name);
+    int r = first == NULL ? err_memory(holding->err) : hold_name(holding, first);
+
+    for (size_t i = 0; r == 0 && i < findings->count; i++) {
+        const struct pen_found *found = &findings->items[i];
+        const int folder_size = (int) (path_base(found->path) - found->path);
+        AUTO_FREE char *path = NULL;
+
+        if ((found->what & PEN_FOUND_REPOSITORY) == 0)
+            continue;
+        if (asprintf(&path, "%s/%.*s%s", policy_pen(holding->policy), folder_size, found->path,
+                     name) < 0)
+            return err_memory(holding->err);
+        r = hold_name(holding, path);
+    }
+    return r;
+}
+
+static int hold_named(struct holding *holding, const struct pen_findings *findings)
 {
     int r = 0;
 
@@ -188,6 +211,8 @@ static int hold_named(struct holding *holding)
 
         if (rule->kind == POLICY_GUARD_HELD)
             r = hold_name(holding, rule->text);
+        else if (rule->kind == POLICY_GUARD_AT_TOPS)
+            r = hold_at_tops(holding, findings, rule->text);
         else if (rule->kind == POLICY_GUARD_GIT_FOLDER)
             r = hold_in(holding, rule->text);
     }
@@ -203,7 +228,7 @@ int job_hold_names(const struct job_names *names, const struct pen_findings *fin
     if (r == 0)
         r = hold_elsewhere(&holding);
     if (r == 0)
-        r = hold_named(&holding);
+        r = hold_named(&holding, findings);
     if (r == 0)
         *ret_count = holding.count;
     return r;
