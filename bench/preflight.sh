@@ -19,7 +19,7 @@ trap 'rm -rf "$world"' EXIT
 
 bench=$world/preflight_bench
 gcc -O2 -std=gnu17 -D_GNU_SOURCE -I"$source/src" -o "$bench" "$here/preflight_bench.c" \
-    "$build"/src/{pen/libpen,policy/libpolicy,base/libbase}.a -pthread
+    "$build"/src/{job/libjob,fence/libfence,fence/libguard,pen/libpen,policy/libpolicy,base/libbase}.a -pthread
 
 # make_tree NAME TOPS FOLDERS FILES
 make_tree() {

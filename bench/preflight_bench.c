@@ -6,6 +6,7 @@
  * The goals are those of the look: 0.6 for the first, and for the next the share of folders, plus
  * the share of git's objects, plus 0.05. */
 #include "base/cleanup.h"
+#include "job/names.h"
 #include "pen/pen.h"
 
 #include <dirent.h>
@@ -53,12 +54,23 @@ static double time_look(const char *tree, const char *state, bool fresh,
                         struct pen_findings **ret_findings)
 {
     AUTO(policy_freep) struct policy *policy = policy_new();
-    const struct pen_request request = {.pen = tree, .state_dir = state, .fresh = fresh};
+    AUTO(job_names_freep) struct job_names *names = NULL;
+    AUTO_FREE char *pen = strdup(tree);
+    char why[] = "the pen";
+    const struct policy_rule rule = {.path = pen, .access = POLICY_WRITE, .why = why};
+    struct pen_request request = {
+        .pen = tree, .state_dir = state, .fresh = fresh, .guarded = job_names_may_guard};
     struct err err = {0};
     double began_ms;
 
-    if (policy == NULL)
+    /* Guarded names are asked for, as in a run. */
+    if (policy == NULL || pen == NULL || policy_set_pen(policy, tree, &err) < 0 ||
+        policy_add_rule(policy, &rule, &err) < 0 || job_names_make(policy, &names, &err) < 0) {
+        (void) fprintf(stderr, "%s\n", err.what);
         exit(1);
+    }
+    request.guarded_context = names;
+    request.guarded_key = job_names_key(names);
     policy_preflight(policy)->accept_shared_links = true;
     policy_preflight(policy)->entries = UINT64_C(1) << 24;
     began_ms = now_ms();

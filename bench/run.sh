@@ -10,6 +10,7 @@
 #   at once  64 of them
 #   memory   PSS of our own processes while a job sleeps
 #   build    wattle's own sources by gcc, inside and outside
+# What the guard of names costs is measured by bench/guard.sh.
 # Ratios are medians of ratios within a round. Read them, not the milliseconds, on a busy machine.
 set -euo pipefail
 

@@ -9,6 +9,9 @@
  *   -n ROUNDS   rounds (100)
  *   -j COUNT    run each command COUNT times at once; the time is that of the slowest (1)
  *   -g NAME=R   goal: the first command's time is at most R times that of NAME; may be repeated
+ *   -p SCRIPT   run by sh before each command, outside of the count
+ *   -l LABEL    print one line for each ratio instead of tables, with the ratio of processor time
+ *               beside it, which other load disturbs less
  *
  * A word "@N=PATH" is no argument: the command gets descriptor N open on PATH. */
 #include <err.h>
@@ -19,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,7 +36,8 @@ struct command {
     size_t count;
     double goal; /* 0: none */
     size_t failures;
-    double *us; /* of each round */
+    double *us;     /* of each round */
+    double *cpu_us; /* of the processes and all they waited for */
 };
 
 struct bench {
@@ -40,6 +45,8 @@ struct bench {
     size_t count;
     size_t rounds;
     size_t at_once;
+    const char *prepare; /* NULL: nothing */
+    const char *label;   /* NULL: tables */
 };
 
 static double now_us(void)
@@ -48,6 +55,11 @@ static double now_us(void)
 
     (void) clock_gettime(CLOCK_MONOTONIC, &now);
     return (double) now.tv_sec * 1e6 + (double) now.tv_nsec / 1e3;
+}
+
+static double to_us(struct timeval time)
+{
+    return (double) time.tv_sec * 1e6 + (double) time.tv_usec;
 }
 
 static void open_at(const char *word)
@@ -82,13 +94,15 @@ static _Noreturn void become(const struct command *command)
 }
 
 /* Waits for `count` processes that were started for the command; others are waited for as well. */
-static void wait_for(struct command *command, const pid_t *pids, size_t count)
+static double wait_for(struct command *command, const pid_t *pids, size_t count)
 {
     size_t left = count;
+    double cpu_us = 0;
 
     while (left > 0) {
+        struct rusage used;
         int status;
-        const pid_t pid = waitpid(-1, &status, 0);
+        const pid_t pid = wait4(-1, &status, 0, &used);
 
         if (pid < 0)
             err(1, "waitpid");
@@ -96,10 +110,12 @@ static void wait_for(struct command *command, const pid_t *pids, size_t count)
             if (pids[i] != pid)
                 continue;
             left--;
+            cpu_us += to_us(used.ru_utime) + to_us(used.ru_stime);
             if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
                 command->failures++;
         }
     }
+    return cpu_us;
 }
 
 static void wait_for_leftovers(void)
@@ -108,12 +124,28 @@ static void wait_for_leftovers(void)
         ;
 }
 
-static double run_once(const struct bench *bench, struct command *command)
+static void prepare(const struct bench *bench)
+{
+    int status = 0;
+    const pid_t pid = bench->prepare != NULL ? fork() : 0;
+
+    if (bench->prepare == NULL)
+        return;
+    if (pid == 0) {
+        (void) execl("/bin/sh", "sh", "-ec", bench->prepare, (char *) NULL);
+        err(99, "sh");
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+        errx(1, "'%s' failed", bench->prepare);
+}
+
+static void run_once(const struct bench *bench, struct command *command, size_t round)
 {
     pid_t pids[256];
-    const double start = now_us();
-    double taken;
+    double start;
 
+    prepare(bench);
+    start = now_us();
     for (size_t i = 0; i < bench->at_once; i++) {
         pids[i] = fork();
         if (pids[i] < 0)
@@ -121,10 +153,9 @@ static double run_once(const struct bench *bench, struct command *command)
         if (pids[i] == 0)
             become(command);
     }
-    wait_for(command, pids, bench->at_once);
-    taken = now_us() - start;
+    command->cpu_us[round] = wait_for(command, pids, bench->at_once);
+    command->us[round] = now_us() - start;
     wait_for_leftovers();
-    return taken;
 }
 
 static int compare(const void *a, const void *b)
@@ -162,6 +193,38 @@ static void print_times(const struct bench *bench)
     }
 }
 
+/* Of the first command's to the other's, within each round. */
+static void take_ratios(const struct bench *bench, const double *first, const double *other,
+                        double *ratios)
+{
+    for (size_t round = 0; round < bench->rounds; round++)
+        ratios[round] = first[round] / (other[round] > 0 ? other[round] : 1);
+}
+
+static void print_lines(const struct bench *bench)
+{
+    const struct command *first = &bench->commands[0];
+    double *ratios = malloc(bench->rounds * sizeof *ratios);
+
+    if (ratios == NULL)
+        err(1, "malloc");
+    for (size_t i = 1; i < bench->count; i++) {
+        const struct command *other = &bench->commands[i];
+        double ratio;
+
+        take_ratios(bench, first->us, other->us, ratios);
+        ratio = quantile(ratios, bench->rounds, 0.5);
+        (void) printf("  %-34s %6.2f  (%.2f to %.2f)", bench->label, ratio,
+                      quantile(ratios, bench->rounds, 0), quantile(ratios, bench->rounds, 1));
+        take_ratios(bench, first->cpu_us, other->cpu_us, ratios);
+        (void) printf("  %6.2f", quantile(ratios, bench->rounds, 0.5));
+        if (other->goal > 0)
+            (void) printf("   %4.2f  %s", other->goal, ratio <= other->goal ? "reached" : "MISSED");
+        (void) printf("\n");
+    }
+    free(ratios);
+}
+
 static void print_ratios(const struct bench *bench)
 {
     double *ratios = malloc(bench->rounds * sizeof *ratios);
@@ -172,8 +235,7 @@ static void print_ratios(const struct bench *bench)
         const struct command *other = &bench->commands[i];
         double ratio;
 
-        for (size_t round = 0; round < bench->rounds; round++)
-            ratios[round] = bench->commands[0].us[round] / other->us[round];
+        take_ratios(bench, bench->commands[0].us, other->us, ratios);
         ratio = quantile(ratios, bench->rounds, 0.5);
         (void) printf("  %s / %s: %.3f", bench->commands[0].name, other->name, ratio);
         if (other->goal > 0)
@@ -249,17 +311,17 @@ static void set_goal(struct bench *bench, const char *goal)
 static void measure(struct bench *bench)
 {
     for (size_t i = 0; i < bench->count; i++) {
-        bench->commands[i].us = calloc(bench->rounds, sizeof(double));
-        if (bench->commands[i].us == NULL)
+        struct command *command = &bench->commands[i];
+
+        command->us = calloc(bench->rounds, sizeof(double));
+        command->cpu_us = calloc(bench->rounds, sizeof(double));
+        if (command->us == NULL || command->cpu_us == NULL)
             err(1, "calloc");
-        (void) run_once(bench, &bench->commands[i]); /* warms the caches */
+        run_once(bench, command, 0); /* warms the caches */
     }
     for (size_t round = 0; round < bench->rounds; round++) {
-        for (size_t i = 0; i < bench->count; i++) {
-            struct command *command = &bench->commands[(round + i) % bench->count];
-
-            command->us[round] = run_once(bench, command);
-        }
+        for (size_t i = 0; i < bench->count; i++)
+            run_once(bench, &bench->commands[(round + i) % bench->count], round);
     }
 }
 
@@ -270,16 +332,20 @@ int main(int argc, char **argv)
     size_t goal_count = 0;
     int option;
 
-    while ((option = getopt(argc, argv, "+n:j:g:")) != -1) {
+    while ((option = getopt(argc, argv, "+n:j:g:p:l:")) != -1) {
         if (option == 'n')
             bench.rounds = strtoul(optarg, NULL, 10);
         else if (option == 'j')
             bench.at_once = strtoul(optarg, NULL, 10);
+        else if (option == 'p')
+            bench.prepare = optarg;
+        else if (option == 'l')
+            bench.label = optarg;
         else if (option == 'g' && goal_count < COMMANDS_MAX)
             goals[goal_count++] = optarg;
         else
-            errx(2, "usage: spawn_bench [-n ROUNDS] [-j COUNT] [-g NAME=R]... -- NAME WORD... "
-                    "[::: NAME WORD...]...");
+            errx(2, "usage: spawn_bench [-n ROUNDS] [-j COUNT] [-g NAME=R]... [-p SCRIPT] "
+                    "[-l LABEL] -- NAME WORD... [::: NAME WORD...]...");
     }
     if (bench.rounds == 0 || bench.at_once == 0 || bench.at_once > 256 || optind == argc)
         errx(2, "nothing to measure");
@@ -287,6 +353,11 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < goal_count; i++)
         set_goal(&bench, goals[i]);
     (void) prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    if (bench.label != NULL) {
+        measure(&bench);
+        print_lines(&bench);
+        return print_failures(&bench) > 0;
+    }
     print_load();
     measure(&bench);
     print_times(&bench);

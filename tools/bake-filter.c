@@ -341,7 +341,6 @@ int main(int argc, char **argv)
     (void) fputs("/* Made by tools/bake-filter.c of src/fence/native/seccomp_table.h. */\n"
                  "#include <linux/filter.h>\n",
                  out);
-    (void) fprintf(out, "\n#define SECCOMP_BAKED_UMASK 0x%08xu\n", SECCOMP_GUARD_UMASK);
     for (unsigned machine = 0; machine < SECCOMP_MACHINES; machine++) {
         for (int command = 1; command >= 0; command--) {
             struct target target = {.machine = machine, .command = command};

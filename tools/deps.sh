@@ -13,8 +13,8 @@ readonly build_packages="make gcc libc6-dev meson ninja-build pkgconf|pkg-config
     libjansson-dev libseccomp-dev libsodium-dev libsqlite3-dev libuv1-dev libcmocka-dev scdoc git"
 readonly lint_packages="clang clang-format clang-tidy cppcheck shellcheck"
 # What the tests are run by, and what those of real work do real work with.
-readonly test_packages="bats bsdutils cargo cmake default-jdk-headless fish gdb nodejs npm perl
-    procps python3-jsonschema python3-venv rustc strace util-linux zsh"
+readonly test_packages="bats bsdutils cargo cmake default-jdk-headless fish gdb nodejs npm openssh-client
+    perl procps python3-jsonschema python3-venv rsync rustc strace util-linux zsh"
 readonly debian_test_packages="chromium" # Ubuntu has it as a snap only
 readonly bench_packages="bubblewrap"
 

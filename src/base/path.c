@@ -231,38 +231,96 @@ static int walk_step(struct walk *walk, const char *name, int *links, char **ret
     return walk_follow(walk, *ret_target);
 }
 
-int path_each_symlink(const char *path,
-                      int (*each)(void *context, const char *link, const char *target),
-                      void *context, struct err *err)
+/* What of the walk is still to go, with `name` before it, as text: nothing is there. */
+static int walk_missing(struct walk *walk, char name[NAME_MAX + 1])
 {
-    AUTO_FREE struct walk *walk = calloc(1, sizeof *walk);
+    int failure = 0;
+
+    do
+        failure = walk_enter(walk, name);
+    while (failure == 0 && walk_take_part(walk, name, &failure));
+    return failure;
+}
+
+struct following {
+    struct walk walk;
+    int (*each)(void *context, const char *link, const char *target);
+    void *context;
+    bool missing; /* may be: then the way ends there */
+};
+
+/* 0, the answer of `each`, or -errno with *ret_failed. */
+static int follow(struct following *following, bool *ret_failed)
+{
+    struct walk *walk = &following->walk;
     char name[NAME_MAX + 1];
     int links = 0;
     int failure = 0;
 
-    if (walk == NULL)
-        return err_memory(err);
-    if (strlen(path) >= sizeof walk->rest)
-        return err_set(err, ENAMETOOLONG, "path.too-long", "cannot use '%s'", path);
-    memcpy(walk->rest, path, strlen(path) + 1);
-
+    *ret_failed = true;
     while (walk_take_part(walk, name, &failure)) {
         AUTO_FREE char *link = NULL;
         AUTO_FREE char *target = NULL;
         int answer;
 
         failure = walk_step(walk, name, &links, &link, &target);
+        if (following->missing && (failure == -ENOENT || failure == -ENOTDIR || failure == -EACCES))
+            return walk_missing(walk, name);
         if (failure < 0)
-            break;
-        answer = link != NULL ? each(context, link, target) : 0;
-        if (answer != 0)
+            return failure;
+        answer = link != NULL ? following->each(following->context, link, target) : 0;
+        if (answer != 0) {
+            *ret_failed = false;
             return answer;
+        }
     }
-    if (failure == -ENOMEM)
+    return failure;
+}
+
+static int follow_text(const char *path, struct following *following, struct err *err)
+{
+    bool failed = false;
+    int r;
+
+    if (strlen(path) >= sizeof following->walk.rest)
+        return err_set(err, ENAMETOOLONG, "path.too-long", "cannot use '%s'", path);
+    memcpy(following->walk.rest, path, strlen(path) + 1);
+    r = follow(following, &failed);
+    if (r >= 0 || !failed)
+        return r;
+    return r == -ENOMEM ? err_memory(err)
+                        : err_set(err, -r, "path.lookup", "cannot look up '%s'", path);
+}
+
+int path_each_symlink(const char *path,
+                      int (*each)(void *context, const char *link, const char *target),
+                      void *context, struct err *err)
+{
+    AUTO_FREE struct following *following = calloc(1, sizeof *following);
+
+    if (following == NULL)
         return err_memory(err);
-    if (failure < 0)
-        return err_set(err, -failure, "path.lookup", "cannot look up '%s'", path);
-    return 0;
+    following->each = each;
+    following->context = context;
+    return follow_text(path, following, err);
+}
+
+int path_follow(const char *path, int (*each)(void *context, const char *link, const char *target),
+                void *context, char **ret_end, struct err *err)
+{
+    AUTO_FREE struct following *following = calloc(1, sizeof *following);
+    int r;
+
+    if (following == NULL)
+        return err_memory(err);
+    following->each = each;
+    following->context = context;
+    following->missing = true;
+    r = follow_text(path, following, err);
+    if (r != 0)
+        return r;
+    *ret_end = strdup(following->walk.done[0] != '\0' ? following->walk.done : "/");
+    return *ret_end == NULL ? err_memory(err) : 0;
 }
 
 /* ---- opening ------------------------------------------------------------------------------- */

@@ -37,6 +37,11 @@ int path_each_symlink(const char *path,
                       int (*each)(void *context, const char *link, const char *target),
                       void *context, struct err *err) MUST_CHECK;
 
+/* The same for an absolute path that may lead to nothing, and whose ".." parts are the kernel's;
+ * *ret_end is where it ends, and what is missing is appended as text. Caller frees *ret_end. */
+int path_follow(const char *path, int (*each)(void *context, const char *link, const char *target),
+                void *context, char **ret_end, struct err *err) MUST_CHECK;
+
 /* O_PATH-or-other open of an absolute or relative path that refuses every symlink and magic link
  * on the way (openat2, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS). -errno, no err: the callers
  * know better words. -ENOSYS when the kernel has no openat2. O_CLOEXEC and O_NOCTTY are added. */

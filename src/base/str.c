@@ -14,6 +14,38 @@ bool str_starts(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+static unsigned char lower(char byte)
+{
+    const unsigned char value = (unsigned char) byte;
+
+    return value >= 'A' && value <= 'Z' ? (unsigned char) (value + ('a' - 'A')) : value;
+}
+
+bool str_glob_fits(const char *glob, size_t glob_size, const char *name, size_t size)
+{
+    size_t i = 0; /* in glob */
+    size_t j = 0; /* in name */
+    size_t star_i = 0;
+    size_t star_j = 0; /* what follows the last star, 0: there was none; and where it ended */
+
+    while (i < glob_size || j < size) {
+        if (i < glob_size && glob[i] == '*') {
+            star_i = ++i;
+            star_j = j;
+        } else if (i < glob_size && j < size &&
+                   (glob[i] == '?' || lower(glob[i]) == lower(name[j]))) {
+            i++;
+            j++;
+        } else if (star_i > 0 && star_j < size) {
+            i = star_i;
+            j = ++star_j;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool str_ends(const char *text, const char *suffix)
 {
     size_t size = strlen(text);

@@ -13,6 +13,10 @@ bool str_equal(const char *a, const char *b);
 bool str_starts(const char *text, const char *prefix);
 bool str_ends(const char *text, const char *suffix);
 
+/* Whether all of a name is what `glob` says: '*' stands for any bytes, '?' for one, and letters of
+ * ASCII count whatever their case. */
+bool str_glob_fits(const char *glob, size_t glob_size, const char *name, size_t size);
+
 /* Decimal digits only, no sign, no space. -EINVAL or -ERANGE; *ret_value untouched then. */
 int str_to_u64(const char *text, uint64_t *ret_value) MUST_CHECK;
 

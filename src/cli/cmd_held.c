@@ -12,6 +12,7 @@
 #include "cli/request.h"
 #include "held/held.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -165,6 +166,7 @@ static int list(const struct values *values, struct err *err)
     if (rc < 0)
         return rc;
     listing.pen = pen;
+    assert(owner != NULL);
     buf_init(&listing.text, ANSWER_LIMIT_BYTES);
     rc = held_list(owner->state_dir, list_one, &listing, err);
     if (rc == 0 && values->json && json_print(&listing.text, array) < 0)
@@ -252,22 +254,34 @@ static int one_id(const struct values *values, const char *verb, struct err *err
     return err_hint(err, "'wattle held list' shows them");
 }
 
+/* Finds the entry of the one argument. */
+static int find_one(const struct values *values, const char *verb, struct derive_owner **ret_owner,
+                    struct held_entry *ret_entry, struct err *err)
+{
+    int rc = one_id(values, verb, err);
+
+    if (rc == 0)
+        rc = open_state(values, ret_owner, err);
+    if (rc < 0)
+        return rc;
+    assert(*ret_owner != NULL);
+    return held_find((*ret_owner)->state_dir, values->rest[0], ret_entry, err);
+}
+
 static int show(const struct values *values, struct err *err)
 {
     AUTO(derive_owner_freep) struct derive_owner *owner = NULL;
     AUTO(held_entry_free) struct held_entry entry = {0};
     AUTO(buf_free) struct buf content = {0};
     AUTO(buf_free) struct buf text = {0};
-    int rc = one_id(values, "show", err);
+    int rc = 0;
 
-    if (rc == 0 && values->raw && values->json)
-        rc = err_set(err, EINVAL, "cli.option", "'--raw' and '--json' exclude each other");
-    if (rc == 0)
-        rc = open_state(values, &owner, err);
-    if (rc == 0)
-        rc = held_find(owner->state_dir, values->rest[0], &entry, err);
+    if (values->raw && values->json)
+        return err_set(err, EINVAL, "cli.option", "'--raw' and '--json' exclude each other");
+    rc = find_one(values, "show", &owner, &entry, err);
     if (rc < 0)
         return rc;
+    assert(owner != NULL);
     buf_init(&content, values->raw ? ANSWER_LIMIT_BYTES : SHOWN_BYTES);
     buf_init(&text, ANSWER_LIMIT_BYTES);
     rc = held_content(owner->state_dir, &entry, &content, err);
@@ -303,14 +317,12 @@ static int restore(const struct values *values, struct err *err)
 {
     AUTO(derive_owner_freep) struct derive_owner *owner = NULL;
     AUTO(held_entry_free) struct held_entry entry = {0};
-    int rc = one_id(values, "restore", err);
+    int rc = find_one(values, "restore", &owner, &entry, err);
 
-    if (rc == 0)
-        rc = open_state(values, &owner, err);
-    if (rc == 0)
-        rc = held_find(owner->state_dir, values->rest[0], &entry, err);
-    if (rc == 0)
-        rc = held_restore(owner->state_dir, &entry, err);
+    if (rc < 0)
+        return rc;
+    assert(owner != NULL);
+    rc = held_restore(owner->state_dir, &entry, err);
     if (rc < 0)
         return rc;
     if (!values->quiet)
@@ -368,6 +380,7 @@ static int drop(const struct values *values, struct err *err)
         rc = open_state(values, &owner, err);
     if (rc < 0)
         return rc;
+    assert(owner != NULL);
     dropping.state_dir = owner->state_dir;
     if (values->all)
         rc = held_list(owner->state_dir, drop_one, &dropping, err);

@@ -9,6 +9,7 @@
 #include "cli/report.h"
 #include "cli/request.h"
 #include "cli/view.h"
+#include "job/names.h"
 #include "policy/credentials.h"
 #include "policy/print.h"
 
@@ -114,11 +115,19 @@ static void note_credential(const char *home, const char *path, struct policy_an
         answer->why = "a place for credentials, which only a rule with its exact name opens";
 }
 
+/* What the answers are taken from. */
+struct asking {
+    const struct policy *policy;
+    const char *home;
+    const struct job_names *names;
+};
+
 /* A path of the host may run through symlinks. Inside it works when every one of them is shown, and
  * then it means what it leads to. */
-static int answer_path(const struct policy *policy, const char *home, const char *path,
-                       struct policy_answer *ret_answer, struct err *err)
+static int answer_path(const struct asking *asking, const char *path,
+                       struct policy_answer *ret_answer, struct job_name *ret_name, struct err *err)
 {
+    const struct policy *policy = asking->policy;
     struct links links = {.policy = policy, .answer = ret_answer};
     AUTO_FREE char *physical = NULL;
     int rc;
@@ -134,20 +143,57 @@ static int answer_path(const struct policy *policy, const char *home, const char
     if (rc < 0)
         return rc;
     policy_explain(policy, physical, ret_answer);
-    note_credential(home, path, ret_answer);
-    note_credential(home, physical, ret_answer);
+    note_credential(asking->home, path, ret_answer);
+    note_credential(asking->home, physical, ret_answer);
+    if (ret_answer->access == POLICY_WRITE && ret_answer->place == NULL)
+        job_names_ask(asking->names, physical, ret_name);
     return 0;
 }
 
-static int add_answer(const struct policy_answer *answer, const char *path, bool json,
-                      struct buf *text, struct err *err)
+static void print_guarded(const struct job_name *name, const char *path, struct buf *text)
+{
+    (void) buf_add_text(text, "guarded ");
+    (void) str_add_inert(text, path, strlen(path));
+    (void) buf_printf(text, ": %s; ", name->vetted != NULL ? "vetted" : "held");
+    (void) buf_add_text(text, name->vetted != NULL ? name->vetted : name->reason);
+    (void) buf_add_text(text, " (name '");
+    (void) str_add_inert(text, name->pattern, strlen(name->pattern));
+    (void) buf_add_text(text, "')\n");
+}
+
+static int add_guard(const struct job_name *name, json_t *object, struct err *err)
+{
+    AUTO(json_free) json_t *guard = name->guarded ? json_object() : json_null();
+    const char *const members[][2] = {
+        {"existing", name->existing}, {"new", name->newcomer},  {"pattern", name->pattern},
+        {"reason", name->reason},     {"vetted", name->vetted},
+    };
+
+    for (size_t i = 0; name->guarded && i < ARRAY_SIZE(members); i++) {
+        const char *value = members[i][1];
+
+        if (json_object_set_new(guard, members[i][0],
+                                value == NULL ? json_null() : json_text(value, strlen(value))) < 0)
+            return err_memory(err);
+    }
+    return json_object_set(object, "guard", guard) < 0 ? err_memory(err) : 0;
+}
+
+static int add_answer(const struct policy_answer *answer, const struct job_name *name,
+                      const char *path, bool json, struct buf *text, struct err *err)
 {
     AUTO(json_free) json_t *object = NULL;
     int rc;
 
+    if (!json && name->guarded) {
+        print_guarded(name, path, text);
+        return buf_check(text, "the answer", err);
+    }
     if (!json)
         return policy_print_answer(answer, path, text, err);
     rc = policy_print_answer_json(answer, path, &object, err);
+    if (rc == 0)
+        rc = add_guard(name, object, err);
     if (rc < 0)
         return rc;
     rc = json_print(text, object);
@@ -173,7 +219,7 @@ static int normalize(const char *typed, const struct derive_owner *owner, char *
 
 /* Returns 1 when one of them is not open as `wanted`. */
 static int answer_all(const struct values *values, const struct derive_owner *owner,
-                      const struct policy *policy, struct buf *text, struct err *err)
+                      const struct asking *asking, struct buf *text, struct err *err)
 {
     const enum policy_access wanted = values->to_write ? POLICY_WRITE : POLICY_READ;
     int status = CMD_OK;
@@ -181,15 +227,16 @@ static int answer_all(const struct values *values, const struct derive_owner *ow
     for (size_t i = 0; i < values->rest_count; i++) {
         AUTO_FREE char *path = NULL;
         struct policy_answer answer = {0};
+        struct job_name name = {0};
         int rc = normalize(values->rest[i], owner, &path, err);
 
         if (rc == 0)
-            rc = answer_path(policy, owner->home, path, &answer, err);
+            rc = answer_path(asking, path, &answer, &name, err);
         if (rc == 0)
-            rc = add_answer(&answer, path, values->json, text, err);
+            rc = add_answer(&answer, &name, path, values->json, text, err);
         if (rc < 0)
             return rc;
-        if (answer.access < wanted)
+        if (answer.access < wanted || (values->to_write && name.guarded && name.vetted == NULL))
             status = CMD_FAILED;
     }
     return status;
@@ -211,7 +258,9 @@ static int explain(const struct values *values, struct err *err)
 {
     AUTO(derive_owner_freep) struct derive_owner *owner = NULL;
     AUTO(policy_freep) struct policy *policy = NULL;
+    AUTO(job_names_freep) struct job_names *names = NULL;
     AUTO(buf_free) struct buf text = {0};
+    struct asking asking;
     int status;
     int rc;
 
@@ -221,9 +270,12 @@ static int explain(const struct values *values, struct err *err)
     rc = request_derive(values, NULL, &owner, &policy, err);
     if (rc == 0 && asks_of_socket(values))
         rc = preflight_hide(values, owner, policy, err);
+    if (rc == 0)
+        rc = job_names_make(policy, &names, err);
     if (rc < 0)
         return rc;
-    status = answer_all(values, owner, policy, &text, err);
+    asking = (struct asking){.policy = policy, .home = owner->home, .names = names};
+    status = answer_all(values, owner, &asking, &text, err);
     if (status < 0)
         return status;
     rc = print_out(&text, err);

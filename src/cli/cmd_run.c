@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "cli/cmd.h"
+#include "cli/endcheck.h"
 #include "cli/made.h"
 #include "cli/option_rows.h"
 #include "cli/preflight.h"
@@ -29,6 +30,7 @@
 
 enum {
     LINE_LIMIT_BYTES = 512 << 10,
+    HELD_TOLD_MAX = 256,
     STATUS_LAST_WAIT_MS = 1000, /* for room in the pipe of --status-fd, when all is over */
 };
 
@@ -36,7 +38,12 @@ struct run {
     const struct values *values;
     struct derive_owner *owner;
     struct policy *policy;
+    struct preflight preflight; /* what was seen of the pen, for the end also */
+    struct err unguarded;       /* why names cannot be guarded here; code 0: they can, or it was
+                                   not asked for */
     struct record_run record;
+    struct endcheck endcheck;
+    size_t held_told; /* events on --status-fd */
     int status_fd;
     int made_fd;
     bool started;
@@ -108,11 +115,26 @@ static void say_fence(const struct job_start *start)
         report_line("weaker: %s", weakness.what);
 }
 
+/* Names are not guarded, and what can be done without that is: those that are there are held, and
+ * new ones are not prevented. */
+static bool detects(const struct run *run)
+{
+    return policy_get_guard(run->policy) == POLICY_GUARD_DETECT;
+}
+
 /* What a job leaves may run later: said without being asked. */
-static void say_unguarded(const struct job_start *start)
+static void say_unguarded(const struct run *run, const struct job_start *start)
 {
     struct job_weakness weakness;
 
+    if (detects(run)) {
+        report_line("names are not guarded (%s): %zu that %s there %s held, new ones are not "
+                    "prevented",
+                    run->unguarded.code != 0 ? run->unguarded.what : "--guard detect",
+                    run->preflight.held, run->preflight.held == 1 ? "is" : "are",
+                    run->preflight.held == 1 ? "is" : "are");
+        return;
+    }
     for (size_t i = 0; job_weakness(start->weak, i, &weakness); i++) {
         if (str_equal(weakness.id, "guard"))
             report_line("%s", weakness.what);
@@ -138,6 +160,23 @@ static void on_denied(void *context, const struct job_denial *denial)
                     denial->program, (int) denial->pid, denial->reason);
 }
 
+/* After the run, or before it for what a crashed one left. */
+static void on_held(void *context, const struct held_event *event)
+{
+    struct run *run = context;
+    AUTO(buf_free) struct buf line = {0};
+    int rc;
+
+    buf_init(&line, LINE_LIMIT_BYTES);
+    rc = record_held(&run->record, event, &line);
+    if (run->status_fd >= 0 && run->held_told++ < HELD_TOLD_MAX)
+        write_status(run, &line, rc, STATUS_LAST_WAIT_MS);
+    write_spool(run, &line, rc);
+    if (run->values->verbose)
+        report_line("%s '%s/%s': %s", held_action_name(event->action), event->top, event->path,
+                    event->reason);
+}
+
 static void on_start(void *context, const struct job_start *start)
 {
     struct run *run = context;
@@ -152,8 +191,8 @@ static void on_start(void *context, const struct job_start *start)
     write_spool(run, &spool, record_spool_start(&run->record, start, &spool));
     if (run->values->verbose)
         say_fence(start);
-    else if (!run->values->quiet)
-        say_unguarded(start);
+    if (!run->values->quiet && (!run->values->verbose || detects(run)))
+        say_unguarded(run, start);
 }
 
 static void on_made(void *context, const struct job_made *made)
@@ -203,6 +242,12 @@ static void say_denied(const struct run *run, const struct job_result *result)
                 : result->denied == 1  ? ": "
                                        : ", first ",
                 run->denied);
+}
+
+static void say_held(const struct run *run)
+{
+    if (!run->values->quiet)
+        endcheck_say(&run->endcheck);
 }
 
 static void say_timeout(const struct run *run)
@@ -295,12 +340,25 @@ static int execute(struct run *run, struct err *err)
     if (values->verbose)
         say_notes(run);
     rc = job_run(&request, &result, err);
+    endcheck_end(&run->endcheck);
     if (rc < 0)
         return rc;
     record_the_end(run, result.exit_code, &result, NULL);
     say_denied(run, &result);
+    say_held(run);
     say_hints(run, &result);
     return result.exit_code;
+}
+
+/* Before the job, in the order of time: what earlier runs left, then what is there now. */
+static int begin_check(struct run *run, struct err *err)
+{
+    run->endcheck.on_event = on_held;
+    run->endcheck.context = run;
+    endcheck_sweep(&run->endcheck, run->owner, run->record.id);
+    return detects(run)
+               ? endcheck_begin(&run->endcheck, run->owner, run->record.id, run->policy, err)
+               : 0;
 }
 
 static int derive_and_execute(struct run *run, struct err *err)
@@ -308,17 +366,20 @@ static int derive_and_execute(struct run *run, struct err *err)
     const struct values *values = run->values;
     int rc = request_derive(values, values->rest, &run->owner, &run->policy, err);
 
-    if (rc < 0)
-        return rc;
-    rc = preflight_apply(values, run->owner, run->policy,
-                         values->dry_run ? PREFLIGHT_LOOK : PREFLIGHT_KEEP, err);
+    if (rc == 0)
+        rc = job_guard_settle(run->policy, &run->unguarded, err);
+    if (rc >= 0)
+        rc = preflight_apply(values, run->owner, run->policy,
+                             values->dry_run ? PREFLIGHT_LOOK : PREFLIGHT_KEEP, &run->preflight,
+                             err);
     if (rc < 0)
         return rc;
     run->record.policy = run->policy;
     run->record.argv = values->rest;
     if (values->dry_run)
         return view_print(run->policy, run->owner, values->mechanism, values->json, err);
-    return execute(run, err);
+    rc = begin_check(run, err);
+    return rc < 0 ? rc : execute(run, err);
 }
 
 static int run_command(const struct values *values, struct err *err)
@@ -337,6 +398,7 @@ static int run_command(const struct values *values, struct err *err)
     if (rc < 0)
         record_the_end(&run, run_status_of(err), NULL, err);
     json_decref(run.record.made);
+    preflight_free(&run.preflight);
     policy_freep(&run.policy);
     derive_owner_freep(&run.owner);
     return rc;

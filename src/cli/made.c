@@ -43,15 +43,15 @@ int made_write(int fd, const struct job_made *made)
 static void say_told(const struct job_made *made, size_t count, size_t total)
 {
     AUTO(buf_free) struct buf line = {0};
-    const size_t said = count < SAID_MAX ? count : SAID_MAX;
+    size_t said = 0;
 
     if (count == 0)
         return;
     buf_init(&line, LINE_LIMIT_BYTES);
-    for (size_t i = 0; i < said; i++) {
-        const struct job_told *told = &made->told[i];
+    for (; said < count && said < SAID_MAX; said++) {
+        const struct job_told *told = &made->told[said];
 
-        (void) buf_printf(&line, "%s'%s' (%s%s)", i == 0 ? "" : ", ", told->name, told->reason,
+        (void) buf_printf(&line, "%s'%s' (%s%s)", said == 0 ? "" : ", ", told->name, told->reason,
                           told->gone ? "; it was not found there in the end" : "");
     }
     if (total > said)
@@ -68,12 +68,12 @@ void made_say(const struct job_made *made, bool verbose)
 
     while (deeper < made->told_count && made->told[deeper].deeper)
         deeper++;
-    if (verbose)
+    if (verbose) {
         report_line("made %zu name%s", made->count, made->count == 1 ? "" : "s");
-    if (verbose)
         say_told(made, made->told_count, made->told_total);
-    else
+    } else {
         say_told(made, deeper, deeper);
+    }
     if (!made->complete)
         report_line("more names were made than could be kept: the list of them is not complete");
 }

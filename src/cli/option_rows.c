@@ -6,7 +6,7 @@
 static const char *const nets[] = {"none", "hosts", "open", NULL};
 static const char *const cache_owners[] = {"pen", "job", NULL};
 static const char *const mechanisms[] = {"native", NULL};
-static const char *const switches[] = {"on", "off", NULL};
+static const char *const guards[] = {"on", "detect", "off", NULL};
 
 static const char *const job_states[] = {"awaiting_approval", "running", "exited",  "signaled",
                                          "timed_out",         "stopped", "refused", NULL};
@@ -23,6 +23,8 @@ const struct option_group options_reach = {
          "let it read and change PATH"},
         {"deny", 0, OPTION_LIST, AT(deny), "PATH", OPTION_PATH, NULL,
          "hide PATH, whatever else is open"},
+        {"deny-write", 0, OPTION_LIST, AT(deny_write), "PATTERN", OPTION_PATH, NULL,
+         "let it change nothing that fits: a path, or names as **/*.pem, new too"},
         {"unix", 0, OPTION_LIST, AT(unix_sockets), "PATH", OPTION_PATH, NULL,
          "let it connect to the unix socket PATH"},
         {"net", 0, OPTION_TEXT, AT(net), "MODE", OPTION_NOTHING, nets,
@@ -71,8 +73,8 @@ const struct option_group options_mechanism = {
     .rows = ROWS(
         {"mechanism", 0, OPTION_TEXT, AT(mechanism), "NAME", OPTION_NOTHING, mechanisms,
          "how to enforce the policy: native (default: the first that can)"},
-        {"guard", 0, OPTION_TEXT, AT(guard), "on|off", OPTION_NOTHING, switches,
-         "refuse names that run on your side later, as git hooks (default: on)"}),
+        {"guard", 0, OPTION_TEXT, AT(guard), "on|detect|off", OPTION_NOTHING, guards,
+         "names like git hooks: on refuses, detect holds old, off (default: on)"}),
 };
 
 const struct option_group options_dry_run = {

@@ -60,6 +60,7 @@ struct values {
     struct option_list read;
     struct option_list write;
     struct option_list deny;
+    struct option_list deny_write;
     struct option_list allow;
     struct option_list env;
     struct option_list unix_sockets;

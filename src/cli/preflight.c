@@ -2,8 +2,11 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/path.h"
+#include "job/holding.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* ---- progress ---------------------------------------------------------------------------- */
@@ -43,22 +46,54 @@ void preflight_progress_end(struct preflight_progress *progress)
 
 /* ---- the look ---------------------------------------------------------------------------- */
 
+void preflight_free(struct preflight *preflight)
+{
+    pen_findings_freep(&preflight->findings);
+    job_names_freep(&preflight->names);
+}
+
+struct recheck {
+    const struct job_names *names;
+    const char *pen;
+};
+
+/* Unsure, for want of memory, means yes. */
+static bool is_guarded(const void *context, const char *path)
+{
+    const struct recheck *recheck = context;
+    AUTO_FREE char *whole = path_join(recheck->pen, path);
+    struct job_name name = {.guarded = true};
+
+    if (whole != NULL)
+        job_names_ask(recheck->names, whole, &name);
+    return name.guarded;
+}
+
 int preflight_look(const struct values *values, const struct derive_owner *owner,
-                   const struct policy *policy, enum preflight_how how,
-                   struct pen_findings **ret_findings, struct err *err)
+                   const struct policy *policy, enum preflight_how how, struct preflight *preflight,
+                   struct err *err)
 {
     struct preflight_progress progress = preflight_progress_begin(values);
-    const struct pen_request request = {
+    struct recheck recheck = {.pen = policy_pen(policy)};
+    struct pen_request request = {
         .pen = policy_pen(policy),
         .state_dir = owner->state_dir,
         .fresh = how == PREFLIGHT_FRESH,
         .look_only = how == PREFLIGHT_LOOK,
+        .guarded = job_names_may_guard,
         .progress = preflight_progress_show,
         .progress_context = &progress,
     };
-    const int rc = pen_preflight(&request, policy, ret_findings, err);
+    int rc = job_names_make(policy, &preflight->names, err);
 
+    if (rc < 0)
+        return rc;
+    request.guarded_context = recheck.names = preflight->names;
+    request.guarded_key = job_names_key(preflight->names);
+    rc = pen_preflight(&request, policy, &preflight->findings, err);
     preflight_progress_end(&progress);
+    if (rc == 0)
+        pen_findings_keep_guarded(preflight->findings, is_guarded, &recheck);
     return rc;
 }
 
@@ -84,24 +119,49 @@ static int add_notes(const struct pen_findings *findings, struct policy *policy,
     return rc;
 }
 
-int preflight_apply(const struct values *values, const struct derive_owner *owner,
-                    struct policy *policy, enum preflight_how how, struct err *err)
+/* What the repositories in the pen lead to. */
+static int add_pointers(const struct pen_findings *findings, const struct derive_owner *owner,
+                        struct policy *policy, struct err *err)
 {
-    AUTO(pen_findings_freep) struct pen_findings *findings = NULL;
-    int rc = preflight_look(values, owner, policy, how, &findings, err);
+    AUTO_FREE const char **dot_git = calloc(findings->repositories + 1, sizeof *dot_git);
+    struct derive_repositories found = {
+        .dot_git = dot_git,
+        .folders = findings->git_folders,
+        .folder_count = findings->git_folder_count,
+    };
+
+    if (dot_git == NULL)
+        return err_memory(err);
+    for (size_t i = 0; i < findings->count; i++)
+        if ((findings->items[i].what & PEN_FOUND_REPOSITORY) != 0)
+            dot_git[found.dot_git_count++] = findings->items[i].path;
+    return derive_pointers_nested(owner, policy, &found, err);
+}
+
+int preflight_apply(const struct values *values, const struct derive_owner *owner,
+                    struct policy *policy, enum preflight_how how, struct preflight *preflight,
+                    struct err *err)
+{
+    int rc = preflight_look(values, owner, policy, how, preflight, err);
 
     if (rc == 0)
-        rc = pen_judge(findings, policy_pen(policy), policy, err);
+        rc = pen_judge(preflight->findings, policy_pen(policy), policy, err);
     if (rc == 0)
-        rc = pen_cover(findings, policy_pen(policy), policy, err);
-    return rc == 0 ? add_notes(findings, policy, err) : rc;
+        rc = pen_cover(preflight->findings, policy_pen(policy), policy, err);
+    if (rc == 0)
+        rc = add_pointers(preflight->findings, owner, policy, err);
+    if (rc == 0 && policy_get_guard(policy) == POLICY_GUARD_DETECT)
+        rc = job_hold_names(preflight->names, preflight->findings, policy, &preflight->held, err);
+    return rc == 0 ? add_notes(preflight->findings, policy, err) : rc;
 }
 
 int preflight_hide(const struct values *values, const struct derive_owner *owner,
                    struct policy *policy, struct err *err)
 {
-    AUTO(pen_findings_freep) struct pen_findings *findings = NULL;
-    const int rc = preflight_look(values, owner, policy, PREFLIGHT_LOOK, &findings, err);
+    AUTO(preflight_free) struct preflight preflight = {0};
+    int rc = preflight_look(values, owner, policy, PREFLIGHT_LOOK, &preflight, err);
 
-    return rc == 0 ? pen_cover(findings, policy_pen(policy), policy, err) : rc;
+    if (rc == 0)
+        rc = pen_cover(preflight.findings, policy_pen(policy), policy, err);
+    return rc == 0 ? add_pointers(preflight.findings, owner, policy, err) : rc;
 }

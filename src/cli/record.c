@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "job/outlook.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@
 
 enum {
     VERSION = 1,
+    PLACE_LIMIT_BYTES = 448,
     COMMAND_LIMIT_BYTES = 32 << 10, /* of the arguments in one line of the spool */
     TOLD_LIMIT_BYTES = 3 << 10,     /* of what is told in the last line, which fits into a pipe */
 };
@@ -137,6 +139,35 @@ int record_denied(const struct record_run *run, const struct job_denial *denial,
     failed |= put(event, "pid", json_integer(denial->pid));
     failed |= put(event, "reason", text_of(denial->reason));
     return failed == 0 ? json_print(line, event) : -ENOMEM;
+}
+
+/* The end of a long path: a line has to fit into a pipe, whatever bytes are in it. */
+static json_t *place_of(const struct held_event *event)
+{
+    AUTO_FREE char *place = path_join(event->top, event->path);
+    const size_t size = place != NULL ? strlen(place) : 0;
+
+    if (place == NULL)
+        return NULL;
+    return size <= PLACE_LIMIT_BYTES
+               ? text_of(place)
+               : json_text(place + size - PLACE_LIMIT_BYTES, PLACE_LIMIT_BYTES);
+}
+
+int record_held(const struct record_run *run, const struct held_event *event, struct buf *line)
+{
+    AUTO(json_free) json_t *object = event_of(run, "held");
+    const bool is_stored = event->id[0] != '\0';
+    int failed = 0;
+
+    if (object == NULL)
+        return -ENOMEM;
+    failed |= put(object, "action", json_string(held_action_name(event->action)));
+    failed |= put(object, "path", place_of(event));
+    failed |= put(object, "reason", text_of(event->reason));
+    failed |= put(object, "id", is_stored ? json_string(event->id) : json_null());
+    failed |= put(object, "how", is_stored ? json_string(held_how_name(event->how)) : json_null());
+    return failed == 0 ? json_print(line, object) : -ENOMEM;
 }
 
 static int put_result(json_t *event, const struct job_result *result)

@@ -4,6 +4,7 @@
 #define WATTLE_CLI_RECORD_H
 
 #include "base/buf.h"
+#include "held/held.h"
 #include "job/job.h"
 
 #include <jansson.h>
@@ -33,6 +34,10 @@ json_t *record_made(const struct job_made *made);
 /* A call on a guarded name that was refused; the same line for both. */
 int record_denied(const struct record_run *run, const struct job_denial *denial,
                   struct buf *line) MUST_CHECK;
+
+/* A name that was set aside, put back or the like after the run; the same line for both. */
+int record_held(const struct record_run *run, const struct held_event *event,
+                struct buf *line) MUST_CHECK;
 
 /* Line of the spool: also what was run, where. */
 int record_spool_start(const struct record_run *run, const struct job_start *start,

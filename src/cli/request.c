@@ -70,6 +70,19 @@ static struct policy_limits limits_of(const struct values *values)
     };
 }
 
+static enum policy_guard guard_of(const struct values *values)
+{
+    static const struct {
+        const char *word;
+        enum policy_guard guard;
+    } words[] = {{"off", POLICY_GUARD_OFF}, {"detect", POLICY_GUARD_DETECT}};
+
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+        if (values->guard != NULL && str_equal(values->guard, words[i].word))
+            return words[i].guard;
+    return POLICY_GUARD_ON;
+}
+
 int request_derive(const struct values *values, const char *const *argv,
                    struct derive_owner **ret_owner, struct policy **ret_policy, struct err *err)
 {
@@ -80,9 +93,11 @@ int request_derive(const struct values *values, const char *const *argv,
         .chdir = values->chdir,
         .argv = argv,
         .env = values->env.items,
+        .deny_write = values->deny_write.items,
         .unix_sockets = values->unix_sockets.items,
         .policy_files = values->policy_files.items,
         .limits = limits_of(values),
+        .guard_off = values->guard != NULL && str_equal(values->guard, "off"),
         .caches_given = values->caches != NULL,
         .caches = str_equal(values->caches != NULL ? values->caches : "", "job")
                       ? POLICY_CACHES_JOB
@@ -102,8 +117,7 @@ int request_derive(const struct values *values, const char *const *argv,
     free(paths.items);
     if (rc < 0)
         return rc;
-    if (values->guard != NULL)
-        policy_set_guard(*ret_policy, str_equal(values->guard, "on"));
+    policy_set_guard(*ret_policy, guard_of(values));
     *ret_owner = TAKE_PTR(owner);
     return 0;
 }

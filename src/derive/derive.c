@@ -15,7 +15,11 @@ const struct derive_machine derive_this_machine = {
     .passwd_file = "/etc/passwd",
     .group_file = "/etc/group",
     .admin_file = "/etc/wattle/config.json",
+    .gitconfig_file = "/etc/gitconfig",
 };
+
+const char derive_admin[] = "/etc/wattle";
+const char derive_deny_write[] = "--deny-write";
 
 /* ---- what every step uses ---------------------------------------------------------------- */
 
@@ -155,6 +159,7 @@ static const struct stage stages[] = {
     {.run = derive_pointers_add},
     {.run = derive_cover},
     {.run = derive_pen_start},
+    {.run = derive_patterns_add},
     {.run_pure = derive_steered_check},
     {.run = derive_command_find},
     {.run = check_result},

@@ -47,13 +47,15 @@ struct derive_request {
     const char *const *argv; /* argv[0] is looked up; NULL: no command (policy show) */
     const struct derive_flag_path *paths;
     size_t path_count;
-    const char *const *env; /* "NAME=V" or "NAME" (the caller's); NULL-terminated or NULL */
+    const char *const *env;        /* "NAME=V" or "NAME" (the caller's); NULL-terminated or NULL */
+    const char *const *deny_write; /* paths as typed, and patterns; NULL-terminated or NULL */
     const char *const *unix_sockets;
     const char *const *policy_files; /* -p FILE ... */
     struct policy_limits limits;     /* 0: not given */
     bool caches_given;               /* --caches; else the owner's files decide, else the pen's */
     enum policy_caches caches;
     bool pin_command;
+    bool guard_off; /* names will not be guarded: what leads to some is not looked for */
 };
 
 /* Reads one settings file as a run would: whose it is, who may change it, what it says. Where it
@@ -66,5 +68,18 @@ int derive_settings_check(const struct derive_owner *owner, const char *path,
  * error says where was looked. Others: derive.pen-*, derive.path-*, derive.location, settings.*. */
 int derive_policy(const struct derive_owner *owner, const struct derive_request *request,
                   struct policy **ret_policy, struct err *err) MUST_CHECK;
+
+/* What the look through the pen found, relative to the pen. */
+struct derive_repositories {
+    const char **dot_git; /* names ".git", of any kind */
+    size_t dot_git_count;
+    char *const *folders; /* git folders, whatever they are called */
+    size_t folder_count;
+};
+
+/* Adds to `policy`, whose pen it is about, the names that their settings and symlinks lead to.
+ * EINVAL derive.repositories, derive.git-config, derive.pointers. */
+int derive_pointers_nested(const struct derive_owner *owner, struct policy *policy,
+                           const struct derive_repositories *found, struct err *err) MUST_CHECK;
 
 #endif

@@ -29,6 +29,7 @@ struct derive_machine {
     const char *passwd_file;
     const char *group_file;
     const char *admin_file;
+    const char *gitconfig_file; /* of the whole machine */
 };
 extern const struct derive_machine derive_this_machine;
 
@@ -82,6 +83,10 @@ int derive_owner_find_on(const struct derive_machine *machine, const char *const
 int derive_policy_on(const struct derive_machine *machine, const struct derive_owner *owner,
                      const struct derive_request *request, struct policy **ret_policy,
                      struct err *err) MUST_CHECK;
+
+/* How messages call where a rule comes from. */
+extern const char derive_admin[];
+extern const char derive_deny_write[];
 
 int derive_note(const struct derivation *work, struct err *err, const char *format, ...)
     PRINTF_LIKE(3, 4) MUST_CHECK;
@@ -233,6 +238,7 @@ int derive_opened_add(struct derivation *work, struct err *err) MUST_CHECK; /* f
 int derive_sockets_add(struct derivation *work, struct err *err) MUST_CHECK;
 int derive_git_add(struct derivation *work, struct err *err) MUST_CHECK; /* after opened */
 int derive_pointers_add(struct derivation *work, struct err *err) MUST_CHECK;
+int derive_patterns_add(struct derivation *work, struct err *err) MUST_CHECK; /* after all opens */
 const char *derive_shell(void); /* /bin/bash where there is one */
 int derive_environment_set(const struct derivation *work, struct err *err) MUST_CHECK;
 int derive_gitconfig_add(const struct derivation *work, struct err *err) MUST_CHECK;
@@ -284,6 +290,31 @@ enum derive_gitflaw {
 int derive_gitconfig_each(const char *text, size_t size,
                           int (*each)(void *context, const struct derive_gitsetting *setting),
                           void *context, unsigned *ret_flaws);
+
+/* ---- gitkeys.c: settings that name what git runs ------------------------------------------ */
+
+enum derive_gitkey_kind {
+    DERIVE_GITKEY_INCLUDE, /* a configuration file, relative to the file that names it */
+    DERIVE_GITKEY_PATH,    /* a file or folder, relative to the work tree's top */
+    DERIVE_GITKEY_PROGRAM, /* a command, which may be a shell's */
+};
+
+struct derive_gitkey {
+    const char *section, *name;
+    enum derive_gitkey_kind kind;
+    const char *why; /* ends a refusal */
+};
+
+const struct derive_gitkey *derive_gitkey_find(const struct derive_gitsetting *setting);
+
+/* Calls `each` for every word of a command that could name a file, some of them twice and some that
+ * name none. What a program makes of its words, or computes, is not seen. -ENOMEM, or what `each`
+ * returned. */
+struct derive_gitwords {
+    int (*each)(void *context, const char *word);
+    void *context;
+};
+int derive_gitwords_each(const char *value, const struct derive_gitwords *words);
 
 /* ---- gitconfig.c ------------------------------------------------------------------------- */
 

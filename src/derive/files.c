@@ -212,6 +212,7 @@ static void merge_limits(struct policy_limits *limits, const struct policy_limit
 static void apply_preflight(struct policy_preflight *preflight, const struct settings *settings)
 {
     preflight->entries = given(preflight->entries, settings->preflight_entries);
+    preflight->repositories = given(preflight->repositories, settings->preflight_repositories);
     preflight->remember_ms = given(preflight->remember_ms, settings->preflight_remember_ms);
     if (settings->shared_links_given)
         preflight->accept_shared_links = settings->accept_shared_links;

@@ -303,8 +303,8 @@ static int add_all(const struct derivation *work, const struct derive_gitfolder 
     int r = add_folders(work, found, err);
 
     for (size_t i = 0; r == 0 && i < holding->existing.count; i++)
-        r = add_hold(work, holding->existing.items[i], "git runs it, or it is another checkout's",
-                     err);
+        r = add_hold(work, holding->existing.items[i],
+                     "git on your side runs or trusts it, or another checkout needs it", err);
     for (size_t i = 0; r == 0 && i < holding->sockets.count; i++)
         r = add_hidden(work, holding->sockets.items[i], err);
     for (size_t i = 0; r == 0 && i < holding->coming.count; i++)

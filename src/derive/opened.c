@@ -244,8 +244,9 @@ static int refuse_missing_below_write(const struct opened *opened, const char *p
     (void) err_set(err, EINVAL, "derive.path-hide-missing",
                    "%s: '%s' does not exist, and the run may write where it would be made",
                    opened->label, physical);
-    return err_hint(err, "make it first, or leave it out: only what exists can be %s",
-                    opened->hold ? "held" : "hidden");
+    return err_hint(err, opened->hold
+                             ? "make it first, or use a pattern: '**/NAME' holds new names too"
+                             : "make it first, or leave it out: only what exists can be hidden");
 }
 
 /* Hides or holds. */
@@ -307,6 +308,28 @@ static int each_flag(struct derivation *work, bool opens, each_opened *each, str
     return r;
 }
 
+/* Patterns are another file's: derive_patterns_add. */
+static int each_deny_write(struct derivation *work, each_opened *each, struct err *err)
+{
+    const char *const *typed = work->request->deny_write;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && typed != NULL && typed[i] != NULL; i++) {
+        const struct opened opened = {
+            .typed = typed[i],
+            .label = derive_deny_write,
+            .access = POLICY_READ,
+            .origin = POLICY_FROM_FLAG,
+            .hold = true,
+            .must_exist = true,
+        };
+
+        if (!policy_is_pattern(typed[i]))
+            r = each(work, &opened, err);
+    }
+    return r;
+}
+
 static int each_setting(struct derivation *work, const struct settings *settings, const char *name,
                         bool opens, each_opened *each, struct err *err)
 {
@@ -332,10 +355,12 @@ static int each_path(struct derivation *work, bool opens, each_opened *each, str
 {
     int r = each_flag(work, opens, each, err);
 
+    if (r == 0 && !opens)
+        r = each_deny_write(work, each, err);
     for (size_t i = 0; r == 0 && i < work->settings_count; i++)
         r = each_setting(work, work->settings[i], work->settings_names.items[i], opens, each, err);
     if (r == 0)
-        r = each_setting(work, work->admin, "/etc/wattle", opens, each, err);
+        r = each_setting(work, work->admin, derive_admin, opens, each, err);
     return r;
 }
 

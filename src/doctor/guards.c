@@ -148,8 +148,12 @@ void doctor_check_guard(const struct doctor_world *world, struct doctor_finding 
     struct err err = {0};
 
     (void) world;
-    if (guard_probe(&err) < 0)
-        doctor_fail(finding, DOCTOR_WEAKER, &err);
-    else
+    if (guard_probe(&err) < 0) {
+        doctor_say(finding, DOCTOR_WEAKER,
+                   "%s; names that are there are held instead, new ones are not prevented",
+                   err.what);
+        doctor_mend(finding, "%s", err.hint);
+    } else {
         doctor_say(finding, DOCTOR_OK, "a call was handed over, read and refused");
+    }
 }

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "doctor/doctor_priv.h"
 #include "job/job.h"
+#include "job/outlook.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -181,11 +182,14 @@ static int run(const struct doctor_world *world, const struct command *command,
         .control_fd = -1,
         .context = outcome,
     };
+    struct err unguarded;
     int r;
 
     if (kept == NULL || result == NULL)
         return err_memory(&outcome->err);
-    r = job_run(&request, result, &outcome->err);
+    r = job_guard_settle(outcome->policy, &unguarded, &outcome->err);
+    if (r >= 0)
+        r = job_run(&request, result, &outcome->err);
     if (r == 0)
         keep_output(kept, outcome);
     if (r == 0 && result->timed_out)

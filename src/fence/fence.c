@@ -30,7 +30,7 @@ const struct fence_weakness fence_weaknesses[FENCE_WEAK_COUNT] = {
     {FENCE_WEAK_GUARD, "guard",
      "names are not guarded: what is left in the pen (git hooks, .envrc, editor tasks) may run on "
      "your side later",
-     "leave out '--guard off'; else use Linux 5.19 or newer, outside of other sandboxes"},
+     "leave out '--guard'; else use Linux 5.19 or newer, outside of other sandboxes"},
 };
 
 struct fence {
@@ -78,8 +78,14 @@ static int check_required(const struct policy *policy, unsigned weak, struct err
     } table[] = {
         {POLICY_REQUIRE_LANDLOCK, FENCE_WEAK_NO_LANDLOCK, "landlock"},
         {POLICY_REQUIRE_PROCESSES, FENCE_WEAK_PROCESSES_NONE, "processes"},
-        {POLICY_REQUIRE_GUARD, FENCE_WEAK_GUARD, "guard"},
     };
+
+    if ((policy_required(policy) & POLICY_REQUIRE_GUARD) != 0 &&
+        policy_get_guard(policy) != POLICY_GUARD_ON) {
+        (void) err_set(err, ENOTSUP, "fence.required",
+                       "your configuration requires 'guard', which this run is to go without");
+        return err_hint(err, "leave out '--guard'");
+    }
 
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
         if (!(policy_required(policy) & table[i].require) || !(weak & table[i].weak))
@@ -88,6 +94,25 @@ static int check_required(const struct policy *policy, unsigned weak, struct err
                        "your configuration requires '%s', which this machine does not give",
                        table[i].layer);
         return err_hint(err, "run 'wattle doctor' to see what mends it");
+    }
+    return 0;
+}
+
+/* A pattern means names that do not exist yet, which nothing but a guard keeps away. */
+static int check_patterns(const struct policy *policy, struct err *err)
+{
+    const enum policy_guard guard = policy_get_guard(policy);
+
+    for (size_t i = 0; guard != POLICY_GUARD_ON && i < policy_guard_rules(policy); i++) {
+        const struct policy_guard_rule *rule = policy_guard_rule_at(policy, i);
+
+        if (rule->kind != POLICY_GUARD_PATTERN || (guard == POLICY_GUARD_DETECT && !rule->absolute))
+            continue;
+        (void) err_set(err, ENOTSUP, "fence.pattern",
+                       "%s cannot be kept where names are not guarded", rule->why);
+        return err_hint(err, rule->absolute ? "it is the administrator's; 'wattle doctor' says why "
+                                              "there is no guard, if '--guard' does not"
+                                            : "leave out '--guard off', or take the rule away");
     }
     return 0;
 }
@@ -107,6 +132,8 @@ int fence_prepare(const struct policy *policy, const char *mechanism, struct fen
     if (r < 0)
         return r;
     r = check_required(policy, fence->weak, err);
+    if (r == 0)
+        r = check_patterns(policy, err);
     if (r < 0)
         return r;
     *ret_fence = TAKE_PTR(fence);
@@ -169,9 +196,9 @@ bool fence_guards(const struct fence *fence)
     return fence_guards_by(fence) != NULL;
 }
 
-int fence_enter_guard(const struct fence *fence, mode_t umask, int channel_fd)
+int fence_enter_guard(const struct fence *fence, int channel_fd)
 {
-    return fence->mech->enter_guard(fence->plan, umask, channel_fd);
+    return fence->mech->enter_guard(fence->plan, channel_fd);
 }
 
 int fence_start_guard(const struct fence *fence, int channel_fd, struct guard_settings *settings,

@@ -77,11 +77,22 @@ bool fence_guards(const struct fence *fence);
 const struct guard_rules *fence_guards_by(const struct fence *fence);
 /* In the vforked child, before fence_enter_command. Puts on the filter that hands calls to the
  * guard and sends its listener through `channel_fd`, one end of a socket pair whose other end pid 1
- * has. 0, FENCE_UNGUARDED when this kernel cannot (and the policy does not insist), or -errno. */
-int fence_enter_guard(const struct fence *fence, mode_t umask, int channel_fd) MUST_CHECK;
+ * has. 0, FENCE_UNGUARDED when there is none, or -errno. */
+int fence_enter_guard(const struct fence *fence, int channel_fd) MUST_CHECK;
 /* In pid 1, between the start of the command and fence_enter_init: takes the listener from the
  * other end and starts the guard. Of `settings` the rules and the listener are filled in here. */
 int fence_start_guard(const struct fence *fence, int channel_fd, struct guard_settings *settings,
                       struct guard **ret_guard, struct err *err) MUST_CHECK;
+
+/* ---- held names (the fallback) -----------------------------------------------------------------
+ */
+
+/* Of a job, as pid 1 opened them: from outside nobody else may. */
+struct fence_namespaces {
+    int user_fd, mount_fd; /* -1: none */
+};
+/* In a process of one thread, which has to end soon afterwards: enters the job's namespaces and
+ * makes `path` read-only again, if it is not. -errno. */
+int fence_hold_again(const struct fence_namespaces *namespaces, const char *path) MUST_CHECK;
 
 #endif

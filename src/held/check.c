@@ -218,7 +218,7 @@ static int take_new(struct held_check *check, const struct held_found *found, co
 static int reduce(struct held_check *check, const struct held_found *found, const char *reason,
                   struct err *err)
 {
-    AUTO(buf_free) struct buf text;
+    AUTO(buf_free) struct buf text = {0};
     int reduced;
     int r;
 

@@ -72,7 +72,7 @@ static void put_item(struct buf *buf, const struct held_item *item)
 
 int held_baseline_encode(const struct held_baseline *baseline, struct buf *buf)
 {
-    AUTO(buf_free) struct buf policy;
+    AUTO(buf_free) struct buf policy = {0};
     int r;
 
     buf_init(&policy, POLICY_CODEC_LIMIT_BYTES);
@@ -197,6 +197,11 @@ static char *get_text(struct reader *reader, size_t most)
     return copy_bytes(reader, bytes, size);
 }
 
+static bool is_digit(char byte)
+{
+    return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'f');
+}
+
 /* Hexadecimal digits, `room` - 1 of them. */
 static void get_hex(struct reader *reader, char *text, size_t room)
 {
@@ -206,7 +211,7 @@ static void get_hex(struct reader *reader, char *text, size_t room)
     if (size != room - 1)
         spoil(reader, -EBADMSG);
     for (size_t i = 0; i < size && reader->failure == 0; i++)
-        if (memchr("0123456789abcdef", bytes[i], 16) == NULL)
+        if (!is_digit(bytes[i]))
             spoil(reader, -EBADMSG);
     if (reader->failure != 0)
         size = 0;
@@ -290,7 +295,7 @@ static void get_item(struct reader *reader, struct held_item *item)
 
 static void get_policy(struct reader *reader, struct held_baseline *baseline)
 {
-    AUTO(buf_free) struct buf again;
+    AUTO(buf_free) struct buf again = {0};
     size_t size;
     const char *bytes = get_bytes(reader, &size);
 

@@ -295,9 +295,12 @@ static int tell(struct walk *walk, const char *name, const struct stat *status,
     return walk->look->each(walk->look->context, &found, err);
 }
 
-/* A symlink at the beginning of a guarded name leads to what can be filled later. */
+/* A symlink at the beginning of a guarded name leads to what can be filled later. Git's locks come
+ * and go with the owner's git, and nobody reads them. */
 static bool is_guarded(const struct guard_class *class, const struct stat *status)
 {
+    if (class->level == GUARD_DENY && class->vet == GUARD_VET_LOCK)
+        return false;
     return class->level == GUARD_DENY ||
            (class->level == GUARD_PARTIAL && S_ISLNK(status->st_mode));
 }

@@ -6,6 +6,7 @@
 #include "base/tree.h"
 #include "held/held_priv.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -318,15 +319,17 @@ static int move_back(int store_fd, const struct held_entry *entry, struct err *e
 {
     char from[HELD_NEIGHBOUR_SIZE];
     AUTO_CLOSE int from_fd = open_object(store_fd, entry, from, err);
-    const char *name;
+    const char *name = NULL;
     AUTO_CLOSE int fd = from_fd < 0 ? from_fd : open_place(entry, &name, err);
+    struct stat seen;
     mode_t before;
     bool unlocked;
     int r;
 
     if (fd < 0)
         return fd;
-    if (faccessat(fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+    assert(name != NULL);
+    if (fstatat(fd, name, &seen, AT_SYMLINK_NOFOLLOW) == 0) {
         (void) err_set(err, EEXIST, "held.in-the-way", "'%s' is there in '%s'", entry->path,
                        entry->top);
         return err_hint(err, "move it away first, or take 'wattle held show --raw %s'", entry->id);

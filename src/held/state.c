@@ -209,7 +209,7 @@ bool held_baseline_is_there(int trees_fd, const char *key)
 
 int held_baseline_load(int trees_fd, const char *key, struct held_baseline *ret_baseline)
 {
-    AUTO(buf_free) struct buf bytes;
+    AUTO(buf_free) struct buf bytes = {0};
     AUTO_CLOSE int fd = path_open_below(trees_fd, key, O_RDONLY | O_NONBLOCK, 0);
     int r;
 
@@ -223,7 +223,7 @@ int held_baseline_load(int trees_fd, const char *key, struct held_baseline *ret_
 int held_baseline_save(int trees_fd, const char *key, const struct held_baseline *baseline,
                        struct err *err)
 {
-    AUTO(buf_free) struct buf bytes;
+    AUTO(buf_free) struct buf bytes = {0};
     int r;
 
     buf_init(&bytes, HELD_BASELINE_LIMIT_BYTES);

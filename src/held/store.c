@@ -46,7 +46,7 @@ int held_entry_make(int store_fd, struct held_entry *entry, int *ret_fd)
 
 int held_entry_save(int entry_fd, const struct held_entry *entry)
 {
-    AUTO(buf_free) struct buf bytes;
+    AUTO(buf_free) struct buf bytes = {0};
     int r;
 
     buf_init(&bytes, HELD_ENTRY_LIMIT_BYTES);
@@ -64,7 +64,7 @@ int held_entry_load(int store_fd, const char *id, struct held_entry *ret_entry)
     AUTO(held_entry_free) struct held_entry entry = {0};
     AUTO_CLOSE int entry_fd = held_entry_open(store_fd, id);
     AUTO_CLOSE int fd = -1;
-    AUTO(buf_free) struct buf bytes;
+    AUTO(buf_free) struct buf bytes = {0};
     int r;
 
     buf_init(&bytes, HELD_ENTRY_LIMIT_BYTES);

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "held/held_priv.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -129,6 +130,7 @@ static int vet_text(const struct held_check *check, const struct guard_config *c
 
     if (r < 0)
         return r;
+    assert(vetted != NULL);
     if (vetted->worktree[0] != '\0' && !points_back(check, vetted->worktree, config->folder))
         return refuse(why, "core.worktree names a folder that does not point back here");
     *ret_size = vetted->size;
@@ -155,6 +157,7 @@ static int vet_config(const struct held_check *check, const struct held_found *f
     r = vet_text(check, &config, vetted, &size, why);
     if (r < 0)
         return r;
+    assert(vetted != NULL);
     if (size == text.size && memcmp(vetted, text.bytes, size) == 0 && found->status.st_nlink == 1)
         return 0;
     return held_replace_file(found->folder_fd, found->name, vetted, size,
@@ -172,6 +175,7 @@ int held_vet(const struct held_check *check, const struct held_found *found,
     switch (found->vet) {
     case GUARD_VET_NONE:
     case GUARD_VET_HOOKS:
+    case GUARD_VET_LOCK:
         return 0;
     case GUARD_VET_CONFIG:
         r = vet_config(check, found, old, why);

@@ -159,7 +159,7 @@ struct start {
     const struct init_args *args;
     const int *fds;
     int guard_fd;            /* where the listener goes; -1: names are not guarded */
-    volatile bool unguarded; /* the kernel cannot, and the policy does not insist */
+    volatile bool unguarded; /* the fence has no guard */
     volatile bool in_guard;  /* it was the guard that failed */
     volatile int failure;    /* errno of what failed in the child */
     const char *volatile where;
@@ -201,7 +201,7 @@ static int prepare_command(struct start *start)
     start->where = "load the guard of";
     start->in_guard = true;
     if (r == 0 && start->guard_fd >= 0)
-        r = fence_enter_guard(args->fence, args->umask, start->guard_fd);
+        r = fence_enter_guard(args->fence, start->guard_fd);
     if (r < 0)
         return r;
     start->unguarded = r == FENCE_UNGUARDED;
@@ -249,13 +249,26 @@ static pid_t start_command(const struct init_args *args, const int *fds, int gua
 
         (void) err_set(&err, start.failure, "job.exec", "cannot %s '%s'", start.where, args->path);
         if (start.in_guard)
-            (void) err_hint(&err,
-                            "your configuration requires 'guard', which this machine does not "
-                            "give here; run 'wattle doctor'");
+            (void) err_hint(&err, "run 'wattle doctor'; '--guard detect' goes without");
         fail(args, &err);
     }
     *ret_guarded = guard_fd >= 0 && !start.unguarded;
     return pid;
+}
+
+/* Of itself pid 1 may open these; whoever is outside may not, since it is not dumpable. */
+static void tell_namespaces(const struct init_args *args)
+{
+    static const char *const names[] = {"/proc/self/ns/user", "/proc/self/ns/mnt"};
+    const struct init_message message = {.kind = INIT_NAMESPACE};
+
+    for (size_t i = 0; args->tell_namespaces && i < ARRAY_SIZE(names); i++) {
+        AUTO_CLOSE int fd = open(names[i], O_RDONLY | O_CLOEXEC);
+
+        if (fd < 0)
+            fail_with(args, "job.hold", "cannot open the job's namespaces");
+        tell_with_fd(args, &message, fd);
+    }
 }
 
 /* ---- the guard ----------------------------------------------------------------------------------
@@ -398,6 +411,7 @@ void init_main(const struct init_args *args)
     if (args->guard_fd >= 0 && run_guard_open_again(args->guard_fd, guard_fds, &err) < 0)
         fail(args, &err);
     enter_fence(args, guard_fds, &started.weak);
+    tell_namespaces(args);
     signal_fd = block_signals(args);
     if (args->tty)
         make_terminal(args, given);

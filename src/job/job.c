@@ -31,6 +31,7 @@ static void run_close(struct run *run)
     cleanup_close(&run->signal_fd);
     cleanup_close(&run->guard_fd);
     made_close(&run->made);
+    run_hold_close(&run->hold);
     run_cgroup_remove(&run->cgroup);
     run_files_remove(&run->files);
     fence_freep(&run->fence);
@@ -82,6 +83,7 @@ static void fill_args(const struct run *run, struct init_args *args)
     memcpy(args->job_fds, run->stdio.job_fds, sizeof args->job_fds);
     args->guard_fd = run->guard_fd;
     args->made = run->made;
+    args->tell_namespaces = run->hold.policy != NULL;
     args->umask = run->umask;
     args->tty = run->terminal.used;
     args->tty_modes = run->terminal.before;
@@ -137,6 +139,8 @@ static int prepare(struct run *run, struct err *err)
         r = run->guard_fd = run_guard_open(request, err);
     if (r >= 0 && fence_guards(run->fence) && request->on_made != NULL)
         r = made_open(&run->made, err);
+    if (r >= 0)
+        r = run_hold_open(&run->hold, request->policy, err);
     if (r >= 0)
         r = run_cgroup_make(&run->cgroup, request->policy, fence_weak(run->fence), run->files.id,
                             err);
@@ -206,6 +210,7 @@ int job_run(const struct job_request *request, struct job_result *ret_result, st
                   .peek_fd = -1},
         .terminal = {.watch_fd = -1, .master_fd = -1, .watch_pid = -1},
         .umask = umask(077), /* nothing of ours is for others */
+        .hold = {.notify_fd = -1, .namespaces = {-1, -1}},
         .control_fd = -1,
         .guard_fd = -1,
         .pidfd = -1,

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "fence/fence.h"
+#include "job/outlook.h"
 #include "job/wire.h"
 #include "policy/codec.h"
 
@@ -280,7 +281,11 @@ static int run(struct server *server, const struct task *task, struct err *err)
         .context = server,
     };
     static struct job_result result; /* 8 KiB of tail: not on the stack */
-    int r = job_run(&request, &result, err);
+    struct err unguarded;
+    int r = job_guard_settle(task->policy, &unguarded, err);
+
+    if (r >= 0)
+        r = job_run(&request, &result, err);
 
     if (r < 0)
         return r;

@@ -16,6 +16,7 @@ struct job_names {
     struct guard_rules *rules;
     char *pen;
     size_t pen_size;
+    bool beyond_dots;
 };
 
 void job_names_freep(struct job_names **names)
@@ -41,9 +42,11 @@ int job_names_make(const struct policy *policy, struct job_names **ret_names, st
         return err_memory(err);
     names->pen_size = strlen(names->pen);
     r = fence_guard_rules(policy, &names->rules, err);
-    if (r == 0)
-        *ret_names = TAKE_PTR(names);
-    return r;
+    if (r < 0)
+        return r;
+    names->beyond_dots = guard_rules_beyond_dots(names->rules) || strstr(names->pen, "/.") != NULL;
+    *ret_names = TAKE_PTR(names);
+    return 0;
 }
 
 uint64_t job_names_key(const struct job_names *names)
@@ -53,9 +56,8 @@ uint64_t job_names_key(const struct job_names *names)
 
 /* ---- for a walk ------------------------------------------------------------------------------ */
 
-bool job_names_may_guard(const void *names_, const char *folder, const char *name)
+static bool may_guard(const struct job_names *names, const char *folder, const char *name)
 {
-    const struct job_names *names = names_;
     struct guard_class class;
     char parent[2 * PATH_MAX];
 
@@ -65,6 +67,16 @@ bool job_names_may_guard(const void *names_, const char *folder, const char *nam
     (void) stpcpy(stpcpy(stpcpy(parent, names->pen), folder[0] == '\0' ? "" : "/"), folder);
     guard_classify(names->rules, parent, name, NULL, &class);
     return class.level == GUARD_DENY && !class.inside;
+}
+
+bool job_names_may_guard(const void *names_, const char *folder, const char *name)
+{
+    const struct job_names *names = names_;
+
+    /* Nearly every name of a walk. */
+    if (name[0] != '.' && !names->beyond_dots && folder[0] != '.' && strstr(folder, "/.") == NULL)
+        return false;
+    return may_guard(names, folder, name);
 }
 
 /* ---- for one path ---------------------------------------------------------------------------- */

@@ -3,6 +3,8 @@
 #include "base/cleanup.h"
 #include "fence/fence.h"
 
+#include <errno.h>
+
 int job_outlook(const struct policy *policy, const char *mechanism, struct job_start *ret_start,
                 struct err *err)
 {
@@ -17,9 +19,24 @@ int job_outlook(const struct policy *policy, const char *mechanism, struct job_s
         .landlock_abi = fence_landlock_abi(fence),
         .weak = fence_weak(fence),
     };
-    if (fence_guards(fence) && guard_probe(&ignored) < 0) /* a run finds out by itself */
+    if (fence_guards(fence) && guard_possible(&ignored) < 0)
         ret_start->weak |= FENCE_WEAK_GUARD;
     return 0;
+}
+
+int job_guard_settle(struct policy *policy, struct err *ret_why, struct err *err)
+{
+    *ret_why = (struct err){0};
+    if (policy_get_guard(policy) != POLICY_GUARD_ON || guard_possible(ret_why) == 0)
+        return 0;
+    if ((policy_required(policy) & POLICY_REQUIRE_GUARD) != 0) {
+        (void) err_set(err, ENOTSUP, "fence.required",
+                       "your configuration requires 'guard', which this machine does not give: %s",
+                       ret_why->what);
+        return err_hint(err, "%s", ret_why->hint);
+    }
+    policy_set_guard(policy, POLICY_GUARD_DETECT);
+    return 1;
 }
 
 bool job_weakness(unsigned weak, size_t index, struct job_weakness *ret_weakness)

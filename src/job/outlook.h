@@ -10,6 +10,12 @@
 int job_outlook(const struct policy *policy, const char *mechanism, struct job_start *ret_start,
                 struct err *err) MUST_CHECK;
 
+/* Decides, before anything is cloned, whether names can be guarded here. Where they cannot, a
+ * policy with its guard on is set to POLICY_GUARD_DETECT: 1, with the cause in *ret_why. 0: it
+ * stays as it is. ENOTSUP fence.required. To be called before job_run, which takes the policy at
+ * its word. */
+int job_guard_settle(struct policy *policy, struct err *ret_why, struct err *err) MUST_CHECK;
+
 struct job_weakness {
     const char *id;   /* "no-landlock" */
     const char *what; /* for people */

@@ -145,7 +145,14 @@ void run_guard_tell(void *denials, const struct guard_denial *denial); /* of set
 /* From pid 1 to the supervisor, one packet each, in this order: PTY (only with a terminal), then
  * STARTED, then EXITED; FAILED ends at any point before STARTED. DENIED comes any time before
  * EXITED once the command runs, so also before STARTED. */
-enum init_kind { INIT_FAILED, INIT_PTY, INIT_STARTED, INIT_EXITED, INIT_DENIED };
+enum init_kind {
+    INIT_FAILED,
+    INIT_PTY,
+    INIT_NAMESPACE, /* with a descriptor: the user namespace, then that of mounts */
+    INIT_STARTED,
+    INIT_EXITED,
+    INIT_DENIED,
+};
 struct init_message {
     enum init_kind kind;
     int status;      /* EXITED: wait status */
@@ -171,6 +178,7 @@ struct init_args {
     int other_fd;     /* the supervisor's end, to be closed */
     int lock_fd;      /* kept open, so that the mark stays locked while we live */
     int guard_fd;     /* the guard's lock; -1: names are not guarded */
+    bool tell_namespaces;
     struct made made; /* where the guard says what was made */
     int job_fds[3];
     mode_t umask; /* the caller's, for the command */
@@ -187,6 +195,19 @@ _Noreturn void init_main(const struct init_args *args);
 pid_t run_spawn(const struct init_args *args, int cgroup_fd, int *ret_pidfd,
                 struct err *err) MUST_CHECK;
 
+/* ---- rehold.c: held names that somebody replaces while the job runs ----------------------------
+ */
+
+struct run_hold {
+    const struct policy *policy; /* NULL: nothing is watched */
+    int notify_fd;
+    struct fence_namespaces namespaces;
+};
+/* Watches where the policy holds names, if it only detects. Errors: job.hold. */
+int run_hold_open(struct run_hold *hold, const struct policy *policy, struct err *err) MUST_CHECK;
+void run_hold_step(struct run_hold *hold); /* notify_fd is readable */
+void run_hold_close(struct run_hold *hold);
+
 /* ---- supervise.c: the loop ------------------------------------------------------------------- */
 
 struct run {
@@ -202,6 +223,7 @@ struct run {
     int control_fd; /* to pid 1 */
     int guard_fd;   /* the guard's lock, until the clone */
     struct made made;
+    struct run_hold hold;
     int pidfd;
     int signal_fd;
 

@@ -18,7 +18,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SLOT_SIGNALS, SLOT_CONTROL, SLOT_INIT, SLOT_CALLER, SLOT_RELAYS, SLOTS = SLOT_RELAYS + 3 };
+enum {
+    SLOT_SIGNALS,
+    SLOT_CONTROL,
+    SLOT_INIT,
+    SLOT_CALLER,
+    SLOT_HOLD,
+    SLOT_RELAYS,
+    SLOTS = SLOT_RELAYS + 3
+};
 
 /* ---- ending it ----------------------------------------------------------------------------------
  */
@@ -160,6 +168,19 @@ static void pass_denial_on(const struct run *run, struct guard_denial *denial)
         run->request->on_denied(run->request->context, &told);
 }
 
+static int take_namespace(struct run *run, int fd, struct err *err)
+{
+    struct fence_namespaces *namespaces = &run->hold.namespaces;
+    int *next = namespaces->user_fd < 0 ? &namespaces->user_fd : &namespaces->mount_fd;
+
+    if (run->hold.policy == NULL || *next >= 0) {
+        (void) close(fd);
+        return err_set(err, EPROTO, "job.protocol", "pid 1 of the job said something out of turn");
+    }
+    *next = fd;
+    return 0;
+}
+
 /* Which message may come in which state; anything else ends the run. */
 static int take_message(struct run *run, struct err *err)
 {
@@ -179,6 +200,8 @@ static int take_message(struct run *run, struct err *err)
     }
     if (message.kind == INIT_PTY && !run->started && run->terminal.used && fd >= 0)
         return open_terminal(run, TAKE_FD(fd), err);
+    if (message.kind == INIT_NAMESPACE && !run->started && fd >= 0)
+        return take_namespace(run, TAKE_FD(fd), err);
     if (message.kind == INIT_STARTED && !run->started) {
         start(run, &message);
         return 0;
@@ -298,6 +321,7 @@ static size_t fill_slots(const struct run *run, struct pollfd *fds, struct relay
     fds[SLOT_CONTROL] = (struct pollfd){.fd = run->control_fd, .events = POLLIN};
     fds[SLOT_INIT] = (struct pollfd){.fd = run->reaped ? -1 : run->pidfd, .events = POLLIN};
     fds[SLOT_CALLER] = (struct pollfd){.fd = run->request->control_fd, .events = POLLIN};
+    fds[SLOT_HOLD] = (struct pollfd){.fd = run->hold.notify_fd, .events = POLLIN};
     for (size_t i = 0; i < 3; i++) {
         if (relay_poll(all[i], &fds[count]) == 0)
             continue;
@@ -327,6 +351,8 @@ static int turn(struct run *run, struct err *err)
         take_signal(run);
     if (fds[SLOT_CALLER].revents != 0)
         ask_caller(run);
+    if (fds[SLOT_HOLD].revents != 0)
+        run_hold_step(&run->hold);
     if (fds[SLOT_CONTROL].revents != 0)
         r = take_message(run, err);
     if (r == 0 && fds[SLOT_INIT].revents != 0)

@@ -79,7 +79,7 @@ static const char *path_of(struct gathering *gathering, uint32_t folder, const c
     return gathering->path;
 }
 
-static void count(struct pen_findings *findings, unsigned what)
+static void count_one(struct pen_findings *findings, unsigned what)
 {
     findings->shared += (what & PEN_FOUND_SHARED) != 0;
     findings->sockets += (what & PEN_FOUND_SOCKET) != 0;
@@ -107,7 +107,7 @@ static int add(struct gathering *gathering, const struct pen_found *found, const
     if (findings->items[findings->count].path == NULL)
         return -ENOMEM;
     findings->count++;
-    count(findings, found->what);
+    count_one(findings, found->what);
     return 0;
 }
 
@@ -213,6 +213,27 @@ static int gather_git_folders(struct gathering *gathering)
         findings->git_folder_count++;
     }
     return 0;
+}
+
+void pen_findings_keep_guarded(struct pen_findings *findings,
+                               bool (*guarded)(const void *context, const char *path),
+                               const void *context)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < findings->count; i++) {
+        struct pen_found *found = &findings->items[i];
+
+        if ((found->what & PEN_FOUND_GUARDED) != 0 && !guarded(context, found->path)) {
+            found->what &= ~(unsigned) PEN_FOUND_GUARDED;
+            findings->guarded--;
+        }
+        if (found->what == 0)
+            free(found->path);
+        else
+            findings->items[kept++] = *found;
+    }
+    findings->count = kept;
 }
 
 int pen_findings_make(const struct pen_tree *tree, int top_fd, struct pen_findings **ret_findings)

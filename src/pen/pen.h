@@ -65,6 +65,12 @@ struct pen_request {
 int pen_preflight(const struct pen_request *request, const struct policy *policy,
                   struct pen_findings **ret_findings, struct err *err) MUST_CHECK;
 
+/* Asks again about the guarded names among the findings, by their paths relative to the pen: what a
+ * predicate of names alone took for guarded may not be. */
+void pen_findings_keep_guarded(struct pen_findings *findings,
+                               bool (*guarded)(const void *context, const char *path),
+                               const void *context);
+
 /* Whether such a pen can be used: EINVAL pen.shared-links, pen.closed. `pen`: for the sentence. */
 int pen_judge(const struct pen_findings *findings, const char *pen, const struct policy *policy,
               struct err *err) MUST_CHECK;

@@ -153,6 +153,7 @@ static void put_guard(struct buf *buf, const struct policy *policy, struct buf *
         const struct policy_guard_rule *rule = policy_guard_rule_at(policy, i);
 
         put_u8(fields, rule->kind);
+        put_u8(fields, rule->absolute);
         put_text(fields, rule->text);
         put_text(fields, rule->why);
     }
@@ -453,7 +454,7 @@ static int decode_command(struct reader *reader, struct policy *policy, struct e
 
 static int decode_guard(struct reader *reader, struct policy *policy, struct err *err)
 {
-    policy_set_guard(policy, get_choice(reader, 1, "a wrong flag") == 1);
+    policy_set_guard(policy, get_choice(reader, POLICY_GUARD_ON, "an unknown guard"));
     while (reader->bad == NULL && reader->at < reader->end) {
         AUTO_FREE char *text = NULL;
         AUTO_FREE char *why = NULL;
@@ -461,6 +462,7 @@ static int decode_guard(struct reader *reader, struct policy *policy, struct err
         int r = 0;
 
         rule.kind = get_choice(reader, POLICY_GUARD_AT_TOPS, "an unknown kind of guarded name");
+        rule.absolute = get_choice(reader, 1, "a wrong flag") == 1;
         rule.text = text = get_text(reader);
         rule.why = why = get_text(reader);
         if (reader->bad != NULL || text == NULL || why == NULL)

@@ -3,15 +3,74 @@
 #include "policy/policy_priv.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-void policy_set_guard(struct policy *policy, bool on)
+/* ---- the owner's patterns ------------------------------------------------------------------ */
+
+const char policy_pattern_hint[] =
+    "write names and '/', with '*', '?', and '**' for any number of folders, at most 8 parts; no "
+    "'.', '..', '[' or '\\', and no variable";
+
+bool policy_is_pattern(const char *text)
 {
-    policy->guard = on;
+    return strpbrk(text, "*?") != NULL;
 }
 
-bool policy_get_guard(const struct policy *policy)
+static const char *part_fault(const char *part, size_t size)
+{
+    if (size == 0)
+        return "has an empty part";
+    if (size > NAME_MAX)
+        return "has a part that is too long for a name";
+    if (part[0] == '.' && (size == 1 || (size == 2 && part[1] == '.')))
+        return "has a '.' or '..' in it";
+    if (part[0] == '!')
+        return "has a part that begins with '!'";
+    if (memchr(part, '[', size) != NULL || memchr(part, '\\', size) != NULL)
+        return "has a '[' or '\\' in it";
+    return NULL;
+}
+
+const char *policy_pattern_fault(const char *pattern)
+{
+    const bool absolute = pattern[0] == '/';
+    bool names = false;
+    size_t parts = 0; /* what leads to an absolute one's first '*' or '?' is a path, and free */
+
+    if (pattern[0] == '\0')
+        return "is empty";
+    if (pattern[0] == '~' || pattern[0] == '$')
+        return "begins with what only a shell expands";
+    if (strlen(pattern) >= PATH_MAX)
+        return "is too long";
+    for (const char *at = pattern + absolute;; at++) {
+        const size_t size = strcspn(at, "/");
+        const bool deep = size == 2 && memcmp(at, "**", 2) == 0;
+        const char *fault = part_fault(at, size);
+
+        if (fault != NULL)
+            return fault;
+        names = names || !deep;
+        parts += parts > 0 || (absolute ? strcspn(at, "*?") < size : !deep);
+        at += size;
+        if (*at == '\0')
+            break;
+    }
+    if (!names)
+        return "names everything";
+    return parts > POLICY_PATTERN_PARTS_MAX ? "has more than 8 parts" : NULL;
+}
+
+/* ---- what a policy has --------------------------------------------------------------------- */
+
+void policy_set_guard(struct policy *policy, enum policy_guard guard)
+{
+    policy->guard = guard;
+}
+
+enum policy_guard policy_get_guard(const struct policy *policy)
 {
     return policy->guard;
 }
@@ -25,7 +84,7 @@ void policy_guard_rule_free(struct policy_guard_rule *rule)
 int policy_add_guard_rule(struct policy *policy, const struct policy_guard_rule *rule,
                           struct err *err)
 {
-    struct policy_guard_rule copy = {.kind = rule->kind};
+    struct policy_guard_rule copy = {.kind = rule->kind, .absolute = rule->absolute};
     const bool is_path = rule->kind == POLICY_GUARD_HELD || rule->kind == POLICY_GUARD_GIT_FOLDER;
     int r = is_path ? policy_check_path_below_root(rule->text, "guarded name", err) : 0;
 

@@ -350,8 +350,9 @@ static bool add_read_only(const struct hint_line *line, const struct policy_rule
     if ((intent != WRITES && intent != MAKES) || code == ENOENT)
         return false;
     add_blocked(line, intent, path, hint);
-    (void) buf_add_text(hint, rule->hold ? ": kept as it is by " : ": read-only by ");
+    (void) buf_add_text(hint, rule->hold ? ": kept as it is (" : ": read-only by ");
     (void) str_add_inert(hint, rule->why, strlen(rule->why));
+    (void) buf_add_text(hint, rule->hold ? ")" : "");
     if (!rule->hold && (rule->origin == POLICY_FROM_FLAG || rule->origin == POLICY_FROM_OWNER))
         add_proposal(line, intent, path, rule, hint);
     return true;

@@ -24,6 +24,7 @@ const struct policy_limits policy_default_limits = {
 const struct policy_preflight policy_default_preflight = {
     .entries = 200000,
     .remember_ms = UINT64_C(24) * 3600 * 1000,
+    .repositories = 10000,
 };
 
 /* ---- life -------------------------------------------------------------------------------- */
@@ -61,7 +62,7 @@ struct policy *policy_new(void)
     policy->env.item_size = sizeof(char *);
     policy->notes.item_size = sizeof(char *);
     policy->guard_rules.item_size = sizeof(struct policy_guard_rule);
-    policy->guard = true;
+    policy->guard = POLICY_GUARD_ON;
     policy->limits = policy_default_limits;
     policy->preflight = policy_default_preflight;
     return policy;

@@ -107,8 +107,9 @@ enum policy_caches { POLICY_CACHES_PEN, POLICY_CACHES_JOB };
 /* How a pen is looked through before the start (pen/). Nothing the job knows of: wattle-job is not
  * told. */
 struct policy_preflight {
-    uint64_t entries;     /* looked at before giving up */
-    uint64_t remember_ms; /* until a folder that did not change is read again */
+    uint64_t entries;      /* looked at before giving up */
+    uint64_t remember_ms;  /* until a folder that did not change is read again */
+    uint64_t repositories; /* whose settings are read before giving up */
     bool accept_shared_links;
 };
 extern const struct policy_preflight policy_default_preflight;
@@ -160,7 +161,8 @@ const struct policy_place *policy_place_find(const struct policy *policy, const 
  */
 
 enum policy_guard_kind {
-    POLICY_GUARD_PATTERN, /* may not be made or changed: "**" "/" "*.pem", "docs/x", or absolute */
+    POLICY_GUARD_PATTERN, /* may not be made or changed: "**" "/" "*.pem", "docs/x" from the top of
+                             each writable tree, or absolute in one */
     POLICY_GUARD_HELD,    /* absolute and physical: held with all below it */
     POLICY_GUARD_GIT_FOLDER, /* absolute and physical: a git folder that is not called ".git" */
     POLICY_GUARD_AT_TOPS,    /* relative: held with all below it in the top of each writable tree
@@ -170,12 +172,25 @@ enum policy_guard_kind {
 struct policy_guard_rule {
     enum policy_guard_kind kind;
     char *text;
-    char *why;
+    char *why;     /* of a pattern: "the rule '...' of FILE" */
+    bool absolute; /* the administrator's: without a guard that prevents there is no run */
 };
 
-/* Whether names are guarded at all; true until it is set otherwise. */
-void policy_set_guard(struct policy *policy, bool on);
-bool policy_get_guard(const struct policy *policy);
+/* POLICY_GUARD_ON until it is set otherwise. */
+enum policy_guard {
+    POLICY_GUARD_OFF,    /* no name is guarded */
+    POLICY_GUARD_DETECT, /* those that are there are held as rules, new ones are not prevented */
+    POLICY_GUARD_ON,     /* refused at the moment of the call */
+};
+void policy_set_guard(struct policy *policy, enum policy_guard guard);
+enum policy_guard policy_get_guard(const struct policy *policy);
+#define POLICY_PATTERN_PARTS_MAX 8 /* GUARD_COMPONENTS_MAX */
+/* Whether a path means more than one name: it has a '*' or '?'. */
+bool policy_is_pattern(const char *text);
+/* What is wrong with a pattern as its owner wrote it, absolute or relative: "is empty". NULL: it is
+ * one. */
+const char *policy_pattern_fault(const char *pattern);
+extern const char policy_pattern_hint[]; /* how one is written */
 /* The strings are borrowed for the call. Patterns are read when the fence is prepared. EINVAL
  * policy.guard, policy.path, policy.root, policy.too-many. */
 int policy_add_guard_rule(struct policy *policy, const struct policy_guard_rule *rule,

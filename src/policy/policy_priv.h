@@ -26,7 +26,7 @@ struct policy {
     enum policy_net net;
     enum policy_caches caches;
     unsigned required;
-    bool guard;
+    enum policy_guard guard;
 };
 
 void *list_at(const struct list *list, size_t index);

@@ -191,6 +191,21 @@ static void text_place(const struct policy_place *place, struct buf *buf)
     (void) buf_add_text(buf, ")\n");
 }
 
+/* Of the names that are guarded only those which the table of guarded names does not have. */
+static void text_guarded(const struct policy *policy, struct buf *buf)
+{
+    if (policy_guard_rules(policy) > 0)
+        (void) buf_add_text(buf, "\nguarded names besides those of every run\n");
+    for (size_t i = 0; i < policy_guard_rules(policy); i++) {
+        const struct policy_guard_rule *rule = policy_guard_rule_at(policy, i);
+
+        (void) buf_add_text(buf, "  held   ");
+        add_padded(buf, rule->text, PATH_COLUMN);
+        add_inert(buf, rule->why);
+        (void) buf_add_text(buf, "\n");
+    }
+}
+
 static int text_env(const char *text, struct buf *buf, struct err *err)
 {
     AUTO_FREE char *name = env_name(text);
@@ -258,6 +273,7 @@ int policy_print_text(const struct policy *policy, struct buf *buf, struct err *
     (void) buf_add_text(buf, "\nthe run's own\n");
     for (size_t i = 0; i < policy_places(policy); i++)
         text_place(policy_place_at(policy, i), buf);
+    text_guarded(policy, buf);
     (void) buf_add_text(buf, "\nenvironment (no other variable)\n");
     for (size_t i = 0; i < policy_envs(policy); i++) {
         int r = text_env(policy_env_at(policy, i), buf, err);
@@ -339,6 +355,16 @@ static json_t *make_place(const struct policy *policy, size_t index)
         set_number(&maker, "bytes", place->bytes);
     if (place->kind == POLICY_PLACE_BIND || place->kind == POLICY_PLACE_SYMLINK)
         set_text(&maker, "source", place->source);
+    return maker_end(&maker);
+}
+
+static json_t *make_guarded(const struct policy *policy, size_t index)
+{
+    const struct policy_guard_rule *rule = policy_guard_rule_at(policy, index);
+    struct maker maker = {json_object(), true};
+
+    set_text(&maker, "name", rule->text);
+    set_text(&maker, "why", rule->why);
     return maker_end(&maker);
 }
 
@@ -436,6 +462,7 @@ int policy_print_json(const struct policy *policy, json_t **ret_json, struct err
     set(&maker, "require", make_required(policy));
     set(&maker, "rules", make_list(policy, policy_rules(policy), make_rule));
     set(&maker, "places", make_list(policy, policy_places(policy), make_place));
+    set(&maker, "guarded", make_list(policy, policy_guard_rules(policy), make_guarded));
     set(&maker, "environment", make_list(policy, policy_envs(policy), make_env));
     set(&maker, "limits", make_limits(policy_get_limits(policy)));
     set(&maker, "notes", make_list(policy, policy_notes(policy), make_note));

@@ -252,6 +252,38 @@ static int read_paths(struct reader *reader, const struct key *key, json_t *valu
     return read_texts(reader, key, value, add_path, err);
 }
 
+/* Relative, it is a name in each tree that can be written. */
+static bool means_pattern(const char *text)
+{
+    return policy_is_pattern(text) || (text[0] != '/' && text[0] != '~');
+}
+
+static int add_deny_write(struct reader *reader, const struct key *key, const char *text,
+                          struct err *err)
+{
+    const bool in_home = str_starts(text, "~/");
+    const char *fault = policy_pattern_fault(text + in_home);
+    AUTO_FREE char *pattern = NULL;
+
+    if (!means_pattern(text))
+        return add_path(reader, key, text, err);
+    if (fault != NULL) {
+        (void) err_set(err, EINVAL, "settings.pattern", "%s: '%s' has a pattern that %s: '%s'",
+                       reader->name, key->path, fault, text);
+        return err_hint(err, "%s", policy_pattern_hint);
+    }
+    pattern = in_home ? path_join(reader->home, text + 2) : strdup(text);
+    if (pattern == NULL)
+        return err_memory(err);
+    return add_text(&reader->settings->patterns, &reader->settings->pattern_count, &pattern, err);
+}
+
+static int read_deny_write(struct reader *reader, const struct key *key, json_t *value,
+                           struct err *err)
+{
+    return read_texts(reader, key, value, add_deny_write, err);
+}
+
 static int add_socket(struct reader *reader, const struct key *key, const char *text,
                       struct err *err)
 {
@@ -458,7 +490,7 @@ static const struct key filesystem_keys[] = {
     KEY("filesystem.allowRead", read_paths, OWNER_ONLY, .access = POLICY_READ),
     KEY("filesystem.allowWrite", read_paths, OWNER_ONLY, .access = POLICY_WRITE),
     KEY("filesystem.denyRead", read_paths, TIGHTENS, .access = POLICY_HIDE),
-    KEY("filesystem.denyWrite", read_paths, TIGHTENS, .access = POLICY_READ, .hold = true),
+    KEY("filesystem.denyWrite", read_deny_write, TIGHTENS, .access = POLICY_READ, .hold = true),
     {.path = NULL},
 };
 
@@ -476,6 +508,8 @@ static const struct key preflight_keys[] = {
     KEY("wattle.preflight.entries", read_count, OWNER_ONLY, VALUE(preflight_entries),
         .most = ENTRIES_MAX),
     KEY("wattle.preflight.remember", read_duration, OWNER_ONLY, VALUE(preflight_remember_ms)),
+    KEY("wattle.preflight.repositories", read_count, OWNER_ONLY, VALUE(preflight_repositories),
+        .most = ENTRIES_MAX),
     {.path = NULL},
 };
 
@@ -539,7 +573,10 @@ void settings_freep(struct settings **settings)
         free(old->env[i]);
     for (size_t i = 0; i < old->unix_count; i++)
         free(old->unix_sockets[i]);
+    for (size_t i = 0; i < old->pattern_count; i++)
+        free(old->patterns[i]);
     free(old->paths);
+    free(old->patterns);
     free(old->env);
     free(old->unix_sockets);
     free(old);

@@ -2,7 +2,8 @@
  *
  * Shape of sandbox-runtime's settings plus one key "wattle" and "$schema"; the schema shipped is
  * contrib/policy.schema.json. Unknown and duplicate keys, wrong types, relative or unclean paths
- * are errors that name the key and suggest the nearest one. A path may begin with "~/". */
+ * are errors that name the key and suggest the nearest one. A path may begin with "~/". In
+ * denyWrite what has a '*' or '?', or is relative, is a pattern. */
 #ifndef WATTLE_POLICY_SETTINGS_H
 #define WATTLE_POLICY_SETTINGS_H
 
@@ -17,6 +18,8 @@ struct settings_path {
 struct settings {
     struct settings_path *paths;
     size_t path_count;
+    char **patterns; /* of filesystem.denyWrite: policy_pattern_fault() has nothing to say */
+    size_t pattern_count;
     char **env; /* "NAME=value", or "NAME": the caller's value */
     size_t env_count;
     char **unix_sockets; /* absolute paths */
@@ -31,6 +34,7 @@ struct settings {
     bool follow_git;            /* to a git folder outside of the pen */
     uint64_t preflight_entries; /* 0: not given */
     uint64_t preflight_remember_ms;
+    uint64_t preflight_repositories;
 };
 
 /* Where a file comes from decides what it may say: the administrator's may only tighten (deny

@@ -114,3 +114,22 @@ agree() {
     run "$WATTLE" policy explain
     ended 2
 }
+
+@test "policy explain knows guarded names, there or not, and a run agrees" {
+    need_tools git
+    git init -q .
+    run "$WATTLE" policy explain .git/hooks/pre-commit .git/config x
+    ended 0
+    said "guarded $PEN/.git/hooks/pre-commit: held; it would run on your side at the next git command (name '.git/hooks')"
+    said "guarded $PEN/.git/config: vetted; git's configuration: keys that run nothing may be set by git"
+    said "write  $PEN/x"
+    run "$WATTLE" policy explain --write .envrc
+    ended 1
+    run "$WATTLE" policy explain --write .git/config sub/.envrc
+    ended 0
+    run "$WATTLE" policy explain --json .mcp.json x
+    same "$(json '(v["guard"] or {}).get("new")' <<<"$output" | xargs)" "set aside None" "what happens to a new one"
+    inside -- touch .envrc
+    failed_inside
+    works -- bash -c 'git config user.name me; mkdir sub; touch sub/.envrc'
+}

@@ -234,6 +234,30 @@ print("made", made > 0, "landed", landed)'
     works -- bash -ec 'umask 027; echo >a; mkdir d; umask 0; echo >b; umask 0777; (umask 077; echo >c)
         stat -c "%a %n" a d b c'
     printed $'640 a\n750 d\n666 b\n600 c'
+    works -- python3 -c '
+import os, threading
+def mode(name):
+    os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    return "%o" % (os.stat(name).st_mode & 0o777)
+first = os.umask(0)
+seen = [mode("u1")]
+os.umask(first)  # back to what the run began with
+seen.append(mode("u2") == "%o" % (0o666 & ~first))
+turn = threading.Barrier(2)
+def other():
+    for name in "u3", "u4":
+        turn.wait()
+        seen.append(mode(name))
+        turn.wait()
+thread = threading.Thread(target=other)
+thread.start()
+for mask in 0, 0o77:  # a thread that has just made a file sees what another one has set
+    os.umask(mask)
+    turn.wait()
+    turn.wait()
+thread.join()
+print(*seen)'
+    printed "666 True 666 600"
     works -- bash -ec 'ulimit -n 10; for i in 1 2 3; do echo >n$i; done; ls n1 n2 n3 | wc -l'
     printed 3
 }
@@ -275,22 +299,131 @@ for i in range(10000):
     json 'v.get("weak")' <"$WORLD/events" | head -1 | grep -q guard
 }
 
-# The helper listens to a system call of its own; a kernel lets only one do so.
+# The first helper listens to a system call of its own, and a kernel lets only one do so; the second
+# is a kernel before 5.19.
 @test "where the kernel gives no guard the run goes on, says so, and is refused if one is required" {
-    run --separate-stderr landlock_abi 3 -- "$WATTLE" run --status-fd 3 -- bash -c 'echo >.envrc' 3>"$WORLD/events"
-    ended 0
-    said "names are not guarded"
-    present .envrc
-    json 'v.get("weak")' <"$WORLD/events" | head -1 | grep -q "'guard'"
+    local way side
+    for way in "landlock_abi 3" "deny_syscall seccomp//0x20:EINVAL"; do
+        # shellcheck disable=SC2086 # words on purpose
+        run --separate-stderr $way -- "$WATTLE" run --status-fd 3 -- bash -c 'echo >.envrc; test -e .envrc' 3>"$WORLD/events"
+        ended 0 # it was made; when the run is over it is set aside (held.bats)
+        said "names are not guarded ("
+        said "1 set aside"
+        absent .envrc
+        json 'v.get("weak")' <"$WORLD/events" | head -1 | grep -q "'guard'"
+        # shellcheck disable=SC2086
+        run --separate-stderr $way -- "$WATTLE" doctor -v
+        said "weaker   guard"
+    done
     mkdir -p "$HOME/.config/wattle"
     echo '{"wattle": {"require": ["guard"]}}' >"$HOME/.config/wattle/config.json"
-    run --separate-stderr landlock_abi 3 -- "$WATTLE" run -- bash -c 'echo >ran'
-    ended 125
-    run --separate-stderr "$WATTLE" run --guard off -- bash -c 'echo >ran'
-    ended 125
-    said "requires 'guard'"
+    for way in "landlock_abi 3" "deny_syscall seccomp//0x20:EINVAL"; do
+        # shellcheck disable=SC2086
+        run --separate-stderr $way -- "$WATTLE" run -- bash -c 'echo >ran'
+        ended 125
+        said "requires 'guard', which this machine does not give"
+    done
+    for side in off detect; do
+        run --separate-stderr "$WATTLE" run --guard "$side" -- bash -c 'echo >ran'
+        ended 125
+        said "requires 'guard', which this run is to go without"
+        said_not machine
+    done
     absent ran
     works -- bash -c 'echo >ran'
+}
+
+# What a job tries on names that are there, one a line; each is the guard's to refuse, or a mount's.
+HELD_TRIES=(
+    'echo x >>.envrc' 'rm .envrc' 'mv .envrc e' 'echo x >.git/config' 'rm .git/config' 'mv .git g'
+    'echo x >.git/hooks/pre-commit' 'mv .git/hooks h' 'echo x >deep/.git/config' 'mv deep/.git g' 'mv deep d'
+    'echo x >.claude/settings.json' 'mv .claude c' 'echo x >kept/hook' 'echo x >sub/.git'
+    'ln .envrc l && echo x >l'
+)
+
+held_world() {
+    local top
+    git init -q .
+    git init -q deep
+    mkdir -p .claude sub kept
+    echo owner | tee .envrc .claude/settings.json kept/hook >/dev/null
+    echo 'gitdir: ../.git/modules/sub' >sub/.git
+    ln -s ../kept/hook deep/.envrc
+    for top in .envrc .claude/settings.json kept/hook .git/config deep/.git/config sub/.git; do cat "$top"; done >"$WORLD/before"
+}
+
+held_is_whole() {
+    local top
+    for top in .envrc .claude/settings.json kept/hook .git/config deep/.git/config sub/.git; do cat "$top"; done >"$WORLD/after"
+    same "$(cat "$WORLD/after")" "$(cat "$WORLD/before")" "held names"
+    absent .git/hooks/pre-commit
+}
+
+@test "the fallback holds the names that are there, and says that it does not prevent new ones" {
+    need_tools git
+    local way try
+    for way in "env" "landlock_abi 3 --"; do
+        local -a guard=()
+        find . -mindepth 1 -delete # what mv could not rename it has copied, and taken apart
+        held_world
+        [[ $way != env ]] || guard=(--guard detect)
+        for try in "${HELD_TRIES[@]}"; do
+            # shellcheck disable=SC2086
+            run --separate-stderr $way "$WATTLE" run "${guard[@]}" -- bash -c "$try"
+            held_is_whole
+        done
+        said "that are there are held, new ones are not prevented"
+        # shellcheck disable=SC2086
+        run --separate-stderr $way "$WATTLE" run "${guard[@]}" -- bash -ec 'echo x >.mcp.json; test -e .mcp.json; echo x >file
+            git add file; git -c user.name=a -c user.email=b commit -q --allow-empty -m x; git log --oneline | grep -c x'
+        ended 0
+        said "1 set aside"
+        absent .mcp.json
+    done
+    rm -rf g && works --guard off -q -- bash -c 'echo x >>.envrc; mv deep/.git g'
+    present g
+}
+
+@test "the fallback refuses a pen with more guarded names than it can hold" {
+    local i
+    for ((i = 0; i < 513; i++)); do mkdir "r$i"; echo "gitdir: x" >"r$i/.git"; done
+    inside --guard detect -- touch ran
+    ended 125
+    said "more than 512 guarded names"
+    absent ran
+    works -- touch ran
+}
+
+@test "the fallback holds names of a second folder that may be written, and of a linked worktree's" {
+    need_tools git
+    git init -q "$OUT/main"
+    git -C "$OUT/main" -c user.name=a -c user.email=b commit -q --allow-empty -m x
+    git -C "$OUT/main" worktree add -q "$WORLD/tree"
+    mkdir -p "$OUT/more/.git/hooks"
+    echo owner | tee "$OUT/more/.envrc" "$OUT/more/.git/config" >/dev/null
+    cp "$OUT/main/.git/config" "$WORLD/config"
+    run --separate-stderr "$WATTLE" run --pen "$WORLD/tree" --rw "$OUT/more" --guard detect -- bash -c '
+        for name in "$1"/more/.envrc "$1"/more/.git/{config,hooks/x} "$1"/main/.git/{config,hooks/x}; do
+            echo x >"$name"; done; echo y >.git' job "$OUT"
+    holds "$OUT/more/.envrc" owner
+    holds "$OUT/more/.git/config" owner
+    same "$(cat "$OUT/main/.git/config")" "$(cat "$WORLD/config")" "the main checkout's settings"
+    absent "$OUT/more/.git/hooks/x" "$OUT/main/.git/hooks/x"
+    run --separate-stderr "$WATTLE" run -q --pen "$WORLD/tree" --rw "$OUT/more" --guard off -- bash -c 'echo x >"$1/more/.envrc"' job "$OUT"
+    holds "$OUT/more/.envrc" x
+}
+
+@test "pens check lists guarded names, deep ones only beside a .git" {
+    mkdir -p a/.git/hooks b/.vscode
+    touch .envrc a/.envrc b/.envrc b/.vscode/tasks.json a/.git/hooks/x
+    run --separate-stderr "$WATTLE" pens check
+    ended 0
+    same "$(grep -c '^guarded ' <<<"$output")" 4 "guarded names"
+    for name in .envrc a/.git a/.git/hooks a/.envrc; do said "guarded     $name"; done
+    # A .git that comes beside it makes it count, also with what is remembered.
+    mkdir b/.git
+    run --separate-stderr "$WATTLE" pens check
+    said "guarded     b/.vscode/tasks.json"
 }
 
 @test "a guard that is killed takes the job along" {

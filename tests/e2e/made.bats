@@ -198,3 +198,37 @@ for i in range(6000):
     exec 6<&-
     same "$(json '(v["code"], v["denied"])' <<<"$line")" "(0, 1)" "the last event"
 }
+
+# ---- why -------------------------------------------------------------------------------------
+
+# because CALL PATH REASON SCRIPT: the script's one refusal is told with them.
+because() {
+    inside --status-fd 3 -- bash -c "$4; true" 3>"$WORLD/events"
+    ended 0
+    same "$(grep '"event":"denied"' "$WORLD/events" | json 'v["call"] + " " + v["path"] + ": " + v["reason"]')" \
+        "$1 $PEN/$2: $3" "why"
+}
+
+@test "each refusal names what speaks against it, and why" {
+    need_tools git
+    git init -q
+    mkdir -p .claude sub deep/.vscode other/.claude
+    touch .claude/settings.json sub/.envrc deep/.vscode/tasks.json
+    because rename .claude "it holds 'settings.json', which is held: an agent on your side would take its rights or commands from it" \
+        'mv .claude c'
+    because rename .vscode "it holds 'tasks.json', which is guarded there: your editor would run what it says" \
+        'mv deep/.vscode .vscode'
+    because mkdir sub/.git "with it, '.envrc' would count: it would run when your shell enters the folder" \
+        'mkdir sub/.git'
+    because open sub/bare/HEAD "it would make the folder a git repository of its own" \
+        'mkdir -p sub/bare/objects sub/bare/refs; echo >sub/bare/HEAD'
+    because rename .git/objects "it is a part of a git folder, and could be completed to a repository elsewhere" \
+        'mv .git/objects o'
+    because symlink .cursor "an agent on your side would take its rights or commands from it" \
+        'ln -s sub .cursor'
+    because rename .vscode "it holds 'tasks.json', which is guarded there: your editor would run what it says" \
+        'mkdir .vscode; /usr/bin/python3 -c "
+import ctypes
+ctypes.CDLL(None).renameat2(-100, b\"deep/.vscode\", -100, b\".vscode\", 2)"'
+    present .claude/settings.json deep/.vscode/tasks.json .git/objects
+}

@@ -20,6 +20,8 @@ static void check(const struct settings *settings, enum settings_source source)
         expect(source == SETTINGS_OWNER || settings->paths[i].hold ||
                settings->paths[i].access == POLICY_HIDE);
     }
+    for (size_t i = 0; i < settings->pattern_count; i++)
+        expect(policy_pattern_fault(settings->patterns[i]) == NULL);
     for (size_t i = 0; i < settings->env_count; i++)
         expect(policy_env_name_ok(settings->env[i], strcspn(settings->env[i], "=")));
     for (size_t i = 0; i < settings->unix_count; i++)

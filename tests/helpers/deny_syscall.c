@@ -1,14 +1,17 @@
-/* deny_syscall NAME[/MASK][:ERRNO] ... -- COMMAND [ARGUMENT...]
+/* deny_syscall NAME[/MASK|//MASK][:ERRNO] ... -- COMMAND [ARGUMENT...]
  *
  * Runs a command for which some system calls answer an errno (ENOSYS unless said), as an older or
- * a stricter kernel would. With /MASK only calls whose first argument has all bits of MASK set.
+ * a stricter kernel would. With /MASK only calls whose first argument has all bits of MASK set;
+ * with
+ * //MASK it is the second argument.
  *
- *   deny_syscall clone3 clone/0x10000000:EPERM -- wattle run -- true     no user namespaces */
+ *   deny_syscall clone3 clone/0x10000000:EPERM -- wattle run -- true     no user namespaces
+ *   deny_syscall seccomp//0x20:EINVAL -- wattle run -- true              no killable listeners */
 #include "helper.h"
 
 #include <seccomp.h>
 
-#define USAGE "deny_syscall NAME[/MASK][:ERRNO] ... -- COMMAND [ARGUMENT...]"
+#define USAGE "deny_syscall NAME[/MASK|//MASK][:ERRNO] ... -- COMMAND [ARGUMENT...]"
 
 static const struct errno_name {
     const char *name;
@@ -53,10 +56,11 @@ static void add_rule(scmp_filter_ctx filter, char *text)
     if (mask_text == NULL) {
         failed = seccomp_rule_add(filter, action, number, 0);
     } else {
-        unsigned long mask = helper_number(mask_text);
+        const unsigned second = mask_text[0] == '/';
+        unsigned long mask = helper_number(mask_text + second);
 
-        failed =
-            seccomp_rule_add(filter, action, number, 1, SCMP_A0(SCMP_CMP_MASKED_EQ, mask, mask));
+        failed = seccomp_rule_add(filter, action, number, 1,
+                                  SCMP_CMP(second, SCMP_CMP_MASKED_EQ, mask, mask));
     }
     if (failed != 0)
         errx(HELPER_FAILED, "rule for '%s': %s", text, strerror(-failed));

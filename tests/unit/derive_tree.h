@@ -24,6 +24,7 @@ struct world {
     char *passwd_file;
     char *group_file;
     char *admin_file;
+    char *gitconfig_file;
     struct derive_machine machine;
     struct derive_owner *owner; /* once found */
     struct policy *policy;      /* of the last derivation */
@@ -131,6 +132,7 @@ static inline int world_make(void **state)
     world->passwd_file = at(world, "passwd");
     world->group_file = at(world, "group");
     world->admin_file = at(world, "etc/config.json");
+    world->gitconfig_file = at(world, "etc/gitconfig");
     make_folder(world, "home/work/proj");
     make_folder(world, "home/.config/wattle");
     make_folder(world, "other");
@@ -143,6 +145,7 @@ static inline int world_make(void **state)
         .passwd_file = world->passwd_file,
         .group_file = world->group_file,
         .admin_file = world->admin_file,
+        .gitconfig_file = world->gitconfig_file,
     };
     clear_environment();
     assert_int_equal(setenv("HOME", world->home, 1), 0);
@@ -166,6 +169,7 @@ static inline int world_remove(void **state)
     free(world->passwd_file);
     free(world->group_file);
     free(world->admin_file);
+    free(world->gitconfig_file);
     free(world);
     return 0;
 }

@@ -56,12 +56,14 @@ static void add_guard_rules(struct policy *policy)
                   "/*.pem";
     char folder[] = "/home/u/p/bare.git";
     char why[] = "config.json";
-    const struct policy_guard_rule pattern = {POLICY_GUARD_PATTERN, glob, why};
-    const struct policy_guard_rule bare = {POLICY_GUARD_GIT_FOLDER, folder, why};
+    const struct policy_guard_rule pattern = {
+        .kind = POLICY_GUARD_PATTERN, .text = glob, .why = why, .absolute = true};
+    const struct policy_guard_rule bare = {
+        .kind = POLICY_GUARD_GIT_FOLDER, .text = folder, .why = why};
 
     assert_int_equal(policy_add_guard_rule(policy, &pattern, NULL), 0);
     assert_int_equal(policy_add_guard_rule(policy, &bare, NULL), 0);
-    policy_set_guard(policy, false);
+    policy_set_guard(policy, POLICY_GUARD_DETECT);
 }
 
 /* Everything a policy can hold, nothing at its default. */
@@ -163,7 +165,7 @@ static void everything_comes_back(void **state)
     assert_int_equal(policy_get_net(copy), POLICY_NET_OPEN);
     assert_int_equal(policy_get_caches(copy), POLICY_CACHES_JOB);
     assert_int_equal(policy_required(copy), policy_required(policy));
-    assert_false(policy_get_guard(copy));
+    assert_int_equal(policy_get_guard(copy), POLICY_GUARD_DETECT);
     assert_int_equal(policy_guard_rules(copy), 2);
     assert_int_equal(policy_guard_rule_at(copy, 1)->kind, POLICY_GUARD_GIT_FOLDER);
     assert_string_equal(policy_guard_rule_at(copy, 0)->text, "**"
@@ -265,7 +267,7 @@ static void says_what_is_wrong_and_where(void **state)
         {BYTES(""), "no end"},
         {BYTES("\0\0\0\0\0"), "an unknown tag at byte"},
         {BYTES("\x0a\0\0\0\0"), "an unknown tag at byte 17"},
-        {BYTES("\x08\x01\0\0\0\x02"), "a wrong flag"},
+        {BYTES("\x08\x01\0\0\0\x03"), "an unknown guard"},
         {BYTES("\x08\x02\0\0\0\x01\x04"), "an unknown kind of guarded name"},
         {BYTES("\x09\x01\0\0\0\x01"), "records out of order"},
         {BYTES("\x05\xff\xff\xff\xff"), "a record longer than the rest"},

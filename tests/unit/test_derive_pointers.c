@@ -76,7 +76,186 @@ static void where_a_guarded_name_leads_is_held(void **state)
     derive(world, &plain);
     assert_true(guards(world, PROJECT "/gitreal"));
     assert_true(guards(world, PROJECT "/env"));
-    assert_int_equal(policy_guard_rules(world->policy), 2);
+    assert_true(guards(world, PROJECT "/nothing")); /* it must not come to exist */
+    assert_true(guards(world, PROJECT "/.vscode"));
+}
+
+/* Chains, and a symlink above. */
+static void so_is_each_symlink_on_the_way(void **state)
+{
+    struct world *world = *state;
+
+    make_link(world, PROJECT "/.envrc", "one");
+    make_link(world, PROJECT "/one", "deep/two");
+    make_folder(world, PROJECT "/real");
+    make_link(world, PROJECT "/deep", "real");
+    make_link(world, PROJECT "/real/two", "../../proj/three");
+    make_link(world, PROJECT "/.mcp.json", world->home);
+    make_link(world, PROJECT "/.nvimrc", ".nvimrc");
+    derive(world, &plain);
+    assert_true(guards(world, PROJECT "/one"));
+    assert_true(guards(world, PROJECT "/deep"));
+    assert_true(guards(world, PROJECT "/real/two"));
+    assert_true(guards(world, PROJECT "/three"));
+    assert_false(guards(world, "home"));
+}
+
+static bool guards_everywhere(const struct world *world, const char *name)
+{
+    for (size_t i = 0; i < policy_guard_rules(world->policy); i++) {
+        const struct policy_guard_rule *rule = policy_guard_rule_at(world->policy, i);
+
+        if (rule->kind == POLICY_GUARD_AT_TOPS && strcmp(rule->text, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void what_the_owner_names_counts_in_every_repository(void **state)
+{
+    struct world *world = *state;
+
+    make_file(world, "home/.gitconfig",
+              "[core]\n\thooksPath = ./.githooks/\n\teditor = vim\n\texcludesFile = ~/.ignore\n"
+              "[alias]\n\tx = !./tools/x \"$(git y)/z\"\n\tst = status tools/no\n",
+              0644);
+    make_file(world, "etc/gitconfig", "[core]\n\tfsmonitor = mon/itor\n\tsshCommand = ../up/x\n",
+              0644);
+    derive(world, &plain);
+    assert_true(guards_everywhere(world, ".githooks"));
+    assert_true(guards_everywhere(world, "tools/x"));
+    assert_true(guards_everywhere(world, "z"));
+    assert_true(guards_everywhere(world, "mon/itor"));
+    assert_true(guards(world, PROJECT "/.githooks"));
+    assert_false(guards(world, PROJECT "/tools/no"));
+    assert_false(guards(world, PROJECT "/vim"));
+    assert_false(guards(world, "home/.ignore"));
+}
+
+static void includes_are_followed_whatever_their_condition(void **state)
+{
+    struct world *world = *state;
+
+    make_git(world, PROJECT "/.git",
+             "[includeIf \"onbranch:no\"]\n\tpath = ../cfg/a\n[include]\n\tpath = config\n");
+    make_file(world, PROJECT "/cfg/a", "[include]\n\tpath = b\n[include]\n\tpath = missing\n",
+              0644);
+    make_file(world, PROJECT "/cfg/b",
+              "[core]\n\thooksPath = hooks\\\n-too\n[include]\n\tpath = a\n", 0644);
+    derive(world, &plain);
+    assert_true(guards(world, PROJECT "/cfg/a"));
+    assert_true(guards(world, PROJECT "/cfg/b"));
+    assert_true(guards(world, PROJECT "/cfg/missing"));
+    assert_true(guards(world, PROJECT "/hooks-too"));
+}
+
+static void programs_and_files_that_settings_name_are_held(void **state)
+{
+    struct world *world = *state;
+
+    make_file(world, PROJECT "/bare.sh", "", 0755);
+    make_folder(world, PROJECT "/src/app");
+    make_folder(world, PROJECT "/test");
+    make_git(
+        world, PROJECT "/.git",
+        "[filter \"f\"]\n\tclean = sh bare.sh %f\n\tsmudge = sh -c 'exec \\\"my tools/s\\\" %f'\n"
+        "[alias]\n\tt = !cd src/app && make test\n"
+        "[diff \"d\"]\n\ttextconv = conv/new\n[core]\n\tpager = less -F\n");
+    derive(world, &plain);
+    assert_true(guards(world, PROJECT "/bare.sh"));
+    assert_true(guards(world, PROJECT "/tools/s"));
+    assert_true(guards(world, PROJECT "/conv/new"));
+    assert_false(guards(world, PROJECT "/src/app")); /* a folder: what runs in it is not seen */
+    assert_false(guards(world, PROJECT "/test"));
+    assert_false(guards(world, PROJECT "/less"));
+}
+
+static void a_configuration_that_cannot_be_read_whole_is_refused(void **state)
+{
+    static const char head[] = "[core]\n\thooksPath = ";
+    const struct derive_request unguarded = {.guard_off = true};
+    struct world *world = *state;
+    AUTO_FREE char *text = calloc(1, 20001);
+
+    assert_non_null(text);
+    memset(text, 'x', 20000);
+    memcpy(text, head, sizeof head - 1);
+    make_git(world, PROJECT "/.git", text);
+    refuse(world, &plain, "derive.git-config");
+    derive(world, &unguarded);
+    assert_int_equal(policy_guard_rules(world->policy), 0);
+}
+
+/* ---- below the pen's top --------------------------------------------------------------------- */
+
+static int nested(struct world *world, const char **dot_git, char *const *folders)
+{
+    struct derive_repositories found = {.dot_git = dot_git, .folders = folders};
+
+    while (dot_git[found.dot_git_count] != NULL)
+        found.dot_git_count++;
+    while (folders[found.folder_count] != NULL)
+        found.folder_count++;
+    derive(world, &plain);
+    return derive_pointers_nested(world->owner, world->policy, &found, &world->err);
+}
+
+static void nested_repositories_have_pointers_too(void **state)
+{
+    const char *dot_git[] = {"a/.git", "b/.git", "c/.git", NULL};
+    char module[] = ".git/modules/m";
+    char bare[] = "bare";
+    char *const folders[] = {module, bare, NULL};
+    struct world *world = *state;
+
+    make_git(world, PROJECT "/a/.git", "[core]\n\thooksPath = .husky/_\n");
+    make_link(world, PROJECT "/a/.envrc", "env");
+    make_git(world, PROJECT "/real", "[core]\n\tfsmonitor = ./mon\n");
+    make_file(world, PROJECT "/b/.git", "gitdir: ../real\n", 0644);
+    make_git(world, MAIN, "[core]\n\thooksPath = h\n");
+    make_worktree(world);
+    assert_int_equal(chdir(world->proj), 0);
+    assert_int_equal(unlink(".git"), 0);
+    make_folder(world, PROJECT "/c");
+    make_link(world, PROJECT "/c/.git", "../../main/.git/worktrees/proj");
+    make_git(world, PROJECT "/.git/modules/m",
+             "[core]\n\tworktree = ../../../m\n\thooksPath = h\n");
+    make_folder(world, PROJECT "/m");
+    make_git(world, PROJECT "/bare", "[core]\n\thooksPath = h\n");
+
+    assert_int_equal(nested(world, dot_git, folders), 0);
+    assert_true(guards(world, PROJECT "/a/.husky/_"));
+    assert_true(guards(world, PROJECT "/a/env"));
+    assert_true(guards(world, PROJECT "/b/mon"));
+    assert_true(guards(world, PROJECT "/real"));
+    assert_true(guards(world, PROJECT "/c/h"));
+    assert_true(guards(world, PROJECT "/m/h"));
+    assert_true(guards(world, PROJECT "/bare/h"));
+    assert_true(guards(world, PROJECT "/bare/hooks"));
+}
+
+static void too_many_are_refused_by_name(void **state)
+{
+    static const char text[] = "{\"wattle\": {\"preflight\": {\"repositories\": 1}}}";
+    const char *dot_git[] = {"a/.git", "b/.git", NULL};
+    const char *one[] = {"a/.git", NULL};
+    char folder[] = "a/.git";
+    char *const known[] = {folder, NULL};
+    char *const none[] = {NULL};
+    struct world *world = *state;
+    AUTO(buf_free) struct buf config;
+
+    assert_int_equal(nested(world, dot_git, none), 0);
+    make_file(world, "home/.config/wattle/config.json", text, 0600);
+    assert_int_equal(nested(world, one, known), 0); /* counted once */
+    assert_int_equal(nested(world, dot_git, none), -EINVAL);
+    assert_string_equal(world->err.id, "derive.repositories");
+
+    buf_init(&config, 1u << 20);
+    for (unsigned i = 0; i < 1000; i++)
+        assert_int_equal(buf_printf(&config, "[filter \"%u\"]\n\tclean = t/%u\n", i, i), 0);
+    make_git(world, PROJECT "/.git", config.bytes);
+    refuse(world, &plain, "derive.pointers");
 }
 
 int main(void)
@@ -85,6 +264,13 @@ int main(void)
         WORLD_TEST(what_a_configuration_runs_out_of_the_pen_is_held),
         WORLD_TEST(so_is_what_a_linked_worktree_s_repository_names),
         WORLD_TEST(where_a_guarded_name_leads_is_held),
+        WORLD_TEST(so_is_each_symlink_on_the_way),
+        WORLD_TEST(what_the_owner_names_counts_in_every_repository),
+        WORLD_TEST(includes_are_followed_whatever_their_condition),
+        WORLD_TEST(programs_and_files_that_settings_name_are_held),
+        WORLD_TEST(a_configuration_that_cannot_be_read_whole_is_refused),
+        WORLD_TEST(nested_repositories_have_pointers_too),
+        WORLD_TEST(too_many_are_refused_by_name),
     };
 
     return RUN_WORLD_TESTS(tests);

@@ -469,90 +469,6 @@ static void there_is_no_whiteout(void **state)
     CHECK(lines);
 }
 
-/* ---- all questions ------------------------------------------------------------------------- */
-
-static const char *const paths[] = {"x",
-                                    "src/x",
-                                    ".git",
-                                    ".git/foo",
-                                    ".git/config",
-                                    ".git/hooks",
-                                    ".git/hooks/a",
-                                    ".git/hooks/a.sample",
-                                    ".git/modules/x",
-                                    ".envrc",
-                                    ".claude",
-                                    "HEAD",
-                                    ".git/worktrees/w/commondir"};
-
-/* What no question may ever be answered with. */
-static void check_promises(const struct guard_question *question,
-                           const struct guard_verdict *verdict)
-{
-    const bool goes_on = verdict->error == 0;
-    const struct guard_class *target = question->target;
-    const bool is_loose = target->level == GUARD_DENY && target->vet == GUARD_VET_NONE;
-
-    assert_true(goes_on || verdict->needs == 0);
-    if (goes_on && is_loose)
-        assert_true(question->op == GUARD_UNLINK);
-    if (goes_on && question->source != NULL)
-        assert_true(question->source->level != GUARD_DENY);
-    if (goes_on && target->level == GUARD_PARTIAL && question->op >= GUARD_RENAME &&
-        question->op <= GUARD_EXCHANGE)
-        assert_true((verdict->needs & X) != 0);
-    if (verdict->needs & (unsigned) ~(X | BARE))
-        assert_true((verdict->needs & X) != 0);
-    if (goes_on && target->bare && question->op < GUARD_UNLINK)
-        assert_true((verdict->needs & BARE) != 0);
-    if (guard_is_free(question->op, target, question->source))
-        assert_true(goes_on && verdict->needs == 0);
-}
-
-static void ask_in_all_ways(const struct guard_class *target, const struct guard_class *source)
-{
-    for (unsigned i = 0; i < GUARD_OPS * 4 * 4 * 8; i++) {
-        const enum guard_op op = (enum guard_op)(i % GUARD_OPS);
-        const unsigned rest = i / GUARD_OPS;
-        const bool two = op == GUARD_LINK || (op >= GUARD_RENAME && op <= GUARD_WHITEOUT);
-        const struct guard_question question = {
-            .op = op,
-            .target = target,
-            .source = two ? source : NULL,
-            .kind = (enum guard_kind)(rest % 4),
-            .other = (enum guard_kind)(rest / 4 % 4),
-            .exists = (rest / 16 & 1u) != 0,
-            .held = (rest / 16 & 2u) != 0,
-            .harmless = (rest / 16 & 4u) != 0,
-        };
-        struct guard_verdict verdict;
-
-        guard_decide(&question, &verdict);
-        check_promises(&question, &verdict);
-    }
-}
-
-static void promises_hold_for_every_question(void **state)
-{
-    AUTO(guard_rules_freep) struct guard_rules *rules = guard_rules_new();
-    struct err err = {0};
-
-    (void) state;
-    assert_non_null(rules);
-    assert_int_equal(guard_rules_add_zone(rules, PEN, false, &err), 0);
-    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-        struct guard_class target;
-
-        classify(rules, paths[i], &target);
-        for (size_t j = 0; j < ARRAY_SIZE(paths); j++) {
-            struct guard_class source;
-
-            classify(rules, paths[j], &source);
-            ask_in_all_ways(&target, &source);
-        }
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -571,7 +487,6 @@ int main(void)
         cmocka_unit_test(an_exchange_goes_both_ways),
         cmocka_unit_test(no_folder_leaves_a_git_folder),
         cmocka_unit_test(there_is_no_whiteout),
-        cmocka_unit_test(promises_hold_for_every_question),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,8 +58,8 @@ static void reads_what_was_written(void **state)
     AUTO(held_baseline_free) struct held_baseline again = {0};
     AUTO(held_entry_free) struct held_entry entry = {0};
     AUTO(held_entry_free) struct held_entry entry_again = {0};
-    AUTO(buf_free) struct buf bytes;
-    AUTO(buf_free) struct buf note;
+    AUTO(buf_free) struct buf bytes = {0};
+    AUTO(buf_free) struct buf note = {0};
 
     (void) state;
     buf_init(&bytes, HELD_BASELINE_LIMIT_BYTES);
@@ -85,7 +85,7 @@ static void takes_nothing_else(void **state)
 {
     AUTO(held_baseline_free) struct held_baseline baseline = {0};
     AUTO(held_baseline_free) struct held_baseline again = {0};
-    AUTO(buf_free) struct buf bytes;
+    AUTO(buf_free) struct buf bytes = {0};
 
     (void) state;
     buf_init(&bytes, HELD_BASELINE_LIMIT_BYTES);
@@ -110,7 +110,7 @@ static void takes_no_path_out_of_the_tree(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         AUTO(held_entry_free) struct held_entry entry = {0};
         AUTO(held_entry_free) struct held_entry again = {0};
-        AUTO(buf_free) struct buf bytes;
+        AUTO(buf_free) struct buf bytes = {0};
 
         buf_init(&bytes, HELD_ENTRY_LIMIT_BYTES);
         make_entry(&entry);

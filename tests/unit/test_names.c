@@ -159,7 +159,7 @@ static void a_rule_of_the_owner_counts_and_has_a_key_of_its_own(void **state)
     struct world *world = *state;
     const uint64_t before = job_names_key(world->names);
     char text[] = "**/*.pem", why[] = "config.json";
-    const struct policy_guard_rule rule = {POLICY_GUARD_PATTERN, text, why};
+    const struct policy_guard_rule rule = {.kind = POLICY_GUARD_PATTERN, .text = text, .why = why};
     struct err err = {0};
     struct job_name name;
 

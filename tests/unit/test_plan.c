@@ -2,6 +2,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "cm.h"
+#include "fence/fence.h"
 #include "fence/native/native_priv.h"
 
 #include <errno.h>
@@ -290,6 +291,52 @@ static void a_pinned_command_is_mounted_over_its_own_path(void **state)
     assert_non_null(the_step(world, "/usr/bin/env").command);
 }
 
+static void fence_says(const struct world *world, const char *id)
+{
+    struct fence *fence = NULL;
+    struct err err = {0};
+    int r = fence_prepare(world->policy, NULL, &fence, &err);
+
+    fence_freep(&fence);
+    assert_true((r < 0) == (id[0] != '\0'));
+    assert_string_equal(err.id, id);
+    if (r < 0)
+        assert_non_null(strstr(err.what, "the rule '*.pem' of config.json"));
+}
+
+static void a_pattern_is_not_kept_by_halves(void **state)
+{
+    static const struct {
+        enum policy_guard guard;
+        bool absolute;
+        const char *id;
+    } cases[] = {
+        {POLICY_GUARD_ON, false, ""},
+        {POLICY_GUARD_OFF, false, "fence.pattern"},
+        {POLICY_GUARD_DETECT, false, ""},
+        {POLICY_GUARD_ON, true, ""},
+        {POLICY_GUARD_OFF, true, "fence.pattern"},
+        {POLICY_GUARD_DETECT, true, "fence.pattern"},
+    };
+    struct world *world = *state;
+    struct err err = {0};
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct policy_guard_rule added = {.kind = POLICY_GUARD_PATTERN,
+                                                .text = text("*.pem"),
+                                                .why = text("the rule '*.pem' of config.json"),
+                                                .absolute = cases[i].absolute};
+
+        policy_freep(&world->policy);
+        world->policy = policy_new();
+        rule(world, world->pen, POLICY_WRITE, POLICY_FROM_PEN, false);
+        assert_int_equal(policy_set_pen(world->policy, world->pen, &err), 0);
+        assert_int_equal(policy_add_guard_rule(world->policy, &added, &err), 0);
+        policy_set_guard(world->policy, cases[i].guard);
+        fence_says(world, cases[i].id);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -306,6 +353,7 @@ int main(void)
         TEST(mounts_deep_in_the_tmpfs_lie_on_an_island),
         TEST(links_and_files_are_made_only_where_nothing_of_the_host_shows),
         TEST(never_builds_on_a_folder_that_is_mounted_from),
+        TEST(a_pattern_is_not_kept_by_halves),
         TEST(a_pinned_command_is_mounted_over_its_own_path),
     };
 

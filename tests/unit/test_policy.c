@@ -409,6 +409,54 @@ static void adds_up_what_is_required(void **state)
 
 #define T(test) cmocka_unit_test_setup_teardown(test, make_policy, free_policy)
 
+static void knows_a_pattern_and_what_is_wrong_with_one(void **state)
+{
+    static const char *const good[] = {
+        "*",
+        "a",
+        "docs/plan",
+        "**/*.pem",
+        "**/**/1/2/3/4/5/6/7/8",
+        "/*",
+        ".env?",
+        "/a/b/c/d/e/f/g/h/i/*",
+        "/x/**",
+        "...",
+        "**/a/**",
+        "a!b*",
+    };
+    static const struct {
+        const char *pattern, *fault;
+    } bad[] = {
+        {"", "is empty"},
+        {"~/x*", "begins with what only a shell expands"},
+        {"$X/*", "begins with what only a shell expands"},
+        {"/", "has an empty part"},
+        {"a//b", "has an empty part"},
+        {"docs/", "has an empty part"},
+        {"./a", "has a '.' or '..' in it"},
+        {"/a/../*", "has a '.' or '..' in it"},
+        {"**/!x", "has a part that begins with '!'"},
+        {"[ab]*", "has a '[' or '\\' in it"},
+        {"a\\*", "has a '[' or '\\' in it"},
+        {"**", "names everything"},
+        {"/**/**", "names everything"},
+        {"1/2/3/4/5/6/7/8/9", "has more than 8 parts"},
+        {"/a/**/2/3/4/5/6/7/8/9", "has more than 8 parts"},
+    };
+
+    (void) state;
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+        if (policy_pattern_fault(good[i]) != NULL)
+            fail_msg("'%s' %s", good[i], policy_pattern_fault(good[i]));
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        assert_non_null(policy_pattern_fault(bad[i].pattern));
+        assert_string_equal(policy_pattern_fault(bad[i].pattern), bad[i].fault);
+    }
+    assert_true(policy_is_pattern("/a/b?"));
+    assert_false(policy_is_pattern("/a/b[c]"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -438,6 +486,7 @@ int main(void)
         T(copies_the_command),
         T(begins_with_the_documented_bounds),
         T(adds_up_what_is_required),
+        cmocka_unit_test(knows_a_pattern_and_what_is_wrong_with_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,6 +109,26 @@ static void the_table_shows_everything(void **state)
         assert_contains(text, lines[i]);
 }
 
+static void rules_for_the_guard_are_shown(void **state)
+{
+    char name[] = "docs/plan", why[] = "the rule 'docs/plan' of config.json";
+    const struct policy_guard_rule rule = {.kind = POLICY_GUARD_PATTERN, .text = name, .why = why};
+    AUTO_FREE char *before = text_of(*state);
+    AUTO_FREE char *text = NULL;
+    AUTO(json_free) json_t *json = NULL;
+    const json_t *shown = NULL;
+
+    assert_null(strstr(before, "guarded names"));
+    assert_int_equal(policy_add_guard_rule(*state, &rule, NULL), 0);
+    text = text_of(*state);
+    json = json_of(*state);
+    assert_contains(text, "\nguarded names besides those of every run\n  held   docs/plan ");
+    assert_contains(text, " the rule 'docs/plan' of config.json\n");
+    shown = json_array_get(json_object_get(json, "guarded"), 0);
+    assert_string_equal(json_string_value(json_object_get(shown, "name")), name);
+    assert_string_equal(json_string_value(json_object_get(shown, "why")), why);
+}
+
 static void never_shows_the_value_of_a_secret(void **state)
 {
     AUTO_FREE char *text = text_of(*state);
@@ -347,6 +367,7 @@ int main(void)
         T(the_table_shows_everything),
         T(never_shows_the_value_of_a_secret),
         T(what_wattle_sets_is_shown_and_the_same_name_with_another_value_is_not),
+        T(rules_for_the_guard_are_shown),
         T(only_what_somebody_asked_for_is_called_optional),
         T(times_are_told_in_seconds_where_they_are_whole),
         T(text_cannot_drive_a_terminal),

@@ -149,15 +149,6 @@ static void opens_that_may_write_are_performed(void **state)
     expect("reading", by_argument[0].number, zeros, BPF_ALLOWED);
 }
 
-static void the_umask_the_command_starts_with_is_no_change(void **state)
-{
-    static const int number[] = {95, 166};
-
-    (void) state; /* the constant stands for it until the filter is loaded */
-    expect("umask", number, (const uint64_t[6]){SECCOMP_BAKED_UMASK}, BPF_ALLOWED);
-    expect("umask", number, (const uint64_t[6]){022}, BPF_NOTIFIED);
-}
-
 static void inner_domains_and_limits_of_others_are_refused(void **state)
 {
     (void) state;
@@ -190,7 +181,6 @@ int main(void)
         cmocka_unit_test(all_others_are_left_alone),
         cmocka_unit_test(numbers_and_processors_nobody_read_do_not_exist),
         cmocka_unit_test(opens_that_may_write_are_performed),
-        cmocka_unit_test(the_umask_the_command_starts_with_is_no_change),
         cmocka_unit_test(inner_domains_and_limits_of_others_are_refused),
         cmocka_unit_test(btrfs_makes_no_names_by_ioctl),
         cmocka_unit_test(the_programs_are_well_formed),

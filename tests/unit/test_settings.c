@@ -206,12 +206,46 @@ static void refuses_paths_with_the_remedy(void **state)
         {"{\"filesystem\": {\"allowWrite\": [\"/\"]}}", "settings.path", "name the folders"},
         {"{\"filesystem\": {\"denyRead\": [\"/\"]}}", "settings.path", "hidden already"},
         {"{\"filesystem\": {\"denyRead\": [\"~/x/**\"]}}", "settings.path", "a pattern"},
-        {"{\"filesystem\": {\"denyWrite\": [\"/a/*.pem\"]}}", "settings.path", "a pattern"},
+        {"{\"filesystem\": {\"allowWrite\": [\"/a/*.pem\"]}}", "settings.path", "a pattern"},
+        {"{\"filesystem\": {\"denyWrite\": [\"/a/[b]\"]}}", "settings.path", "a pattern"},
         {"{\"wattle\": {\"unix\": [\"x.sock\"]}}", "settings.path", "'wattle.unix'"},
     };
 
     (void) state;
     refuse(refusals, ARRAY_SIZE(refusals), SETTINGS_OWNER);
+}
+
+static void keeps_names_by_patterns(void **state)
+{
+    static const char *const patterns[] = {"**/*.pem", "docs/plan", "/home/u/x/*", "/a/?/b"};
+    AUTO(settings_freep)
+    struct settings *settings =
+        accept("{\"filesystem\": {\"denyWrite\": [\"**/*.pem\", \"/plain\", \"docs/plan\","
+               " \"~/x/*\", \"~\", \"/a/?/b\"]}}");
+
+    (void) state;
+    assert_int_equal(settings->pattern_count, ARRAY_SIZE(patterns));
+    for (size_t i = 0; i < ARRAY_SIZE(patterns); i++)
+        assert_string_equal(settings->patterns[i], patterns[i]);
+    assert_int_equal(settings->path_count, 2);
+    assert_string_equal(settings->paths[0].path, "/plain");
+    assert_string_equal(settings->paths[1].path, "/home/u");
+}
+
+static void refuses_patterns_with_the_fault(void **state)
+{
+    static const struct refusal refusals[] = {
+        {"{\"filesystem\": {\"denyWrite\": [\"\"]}}", "settings.pattern", "is empty"},
+        {"{\"filesystem\": {\"denyWrite\": [\"a[b]\"]}}", "settings.pattern", "has a '['"},
+        {"{\"filesystem\": {\"denyWrite\": [\"../*\"]}}", "settings.pattern", "'..' in it"},
+        {"{\"filesystem\": {\"denyWrite\": [\"$HOME/*\"]}}", "settings.pattern", "a shell"},
+        {"{\"filesystem\": {\"denyWrite\": [\"~v/*\"]}}", "settings.pattern", "a shell"},
+        {"{\"filesystem\": {\"denyWrite\": [\"**\"]}}", "settings.pattern", "everything"},
+    };
+
+    (void) state;
+    refuse(refusals, ARRAY_SIZE(refusals), SETTINGS_OWNER);
+    refuse(refusals, ARRAY_SIZE(refusals), SETTINGS_ADMIN);
 }
 
 static void refuses_a_path_too_long_for_the_system(void **state)
@@ -268,12 +302,14 @@ static void takes_all_that_tightens_from_the_administrator(void **state)
 
     (void) state;
     assert_int_equal(parse("{\"$schema\": \"x\", \"network\": {\"deniedDomains\": [\"a.b\"]},"
-                           " \"filesystem\": {\"denyRead\": [\"/a\"], \"denyWrite\": [\"/b\"]},"
+                           " \"filesystem\": {\"denyRead\": [\"/a\"],"
+                           "                \"denyWrite\": [\"/b\", \"**/*.pem\"]},"
                            " \"wattle\": {\"limits\": {\"memory\": \"1G\"}, \"timeout\": \"1h\","
                            " \"require\": [\"memory\"]}}",
                            SETTINGS_ADMIN, &settings, NULL),
                      0);
     assert_int_equal(settings->path_count, 2);
+    assert_int_equal(settings->pattern_count, 1);
     assert_int_equal(settings->limits.deadline_ms, 3600000);
     assert_int_equal(settings->require, POLICY_REQUIRE_MEMORY);
 }
@@ -289,6 +325,8 @@ int main(void)
         cmocka_unit_test(names_the_key_whose_type_is_wrong),
         cmocka_unit_test(refuses_values_it_does_not_know),
         cmocka_unit_test(refuses_paths_with_the_remedy),
+        cmocka_unit_test(keeps_names_by_patterns),
+        cmocka_unit_test(refuses_patterns_with_the_fault),
         cmocka_unit_test(refuses_a_path_too_long_for_the_system),
         cmocka_unit_test(says_that_host_names_are_not_built),
         cmocka_unit_test(lets_the_administrator_only_tighten),

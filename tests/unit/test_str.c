@@ -17,6 +17,25 @@ static void texts_are_compared(void **state)
     assert_false(str_ends("bc", "abc"));
 }
 
+static bool fits(const char *glob, const char *name)
+{
+    return str_glob_fits(glob, strlen(glob), name, strlen(name));
+}
+
+static void a_glob_fits_whole_names_in_any_case(void **state)
+{
+    static const char *const good[][2] = {{"*", ""},          {"*.pem", "A.PEM"}, {"a?c", "abc"},
+                                          {"*a*b", "xaabab"}, {"**", "x"},        {"", ""}};
+    static const char *const bad[][2] = {
+        {"*.pem", "a.pem2"}, {"a?", "a"}, {"a", "ab"}, {"*a*b", "ba"}, {"", "a"}};
+
+    (void) state;
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+        assert_true(fits(good[i][0], good[i][1]));
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        assert_false(fits(bad[i][0], bad[i][1]));
+}
+
 static void numbers_are_digits_only(void **state)
 {
     static const char *const bad[] = {"", " 1", "+1", "-1", "1 ", "0x10", "1.5", "a"};
@@ -232,6 +251,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_compared),
+        cmocka_unit_test(a_glob_fits_whole_names_in_any_case),
         cmocka_unit_test(numbers_are_digits_only),
         cmocka_unit_test(sizes_have_units),
         cmocka_unit_test(durations_have_units),

@@ -148,6 +148,19 @@ static bool parts_from(const struct guard_rule *rule, const struct place *place)
     return *base != '\0' && *base != '/';
 }
 
+/* In any folder of a zone. */
+static void start_floating(const struct guard_rules *rules, struct guard_class *class, size_t from,
+                           const struct place *place, const struct component *component)
+{
+    for (size_t i = 0; i < rules->floating_count; i++) {
+        const size_t index = rules->floating[i];
+        const int zone = rules->starts[index].zone;
+
+        if (zone == place->zone || zone == GUARD_ANY_ZONE)
+            (void) start_rule(rules, class, from, index, component);
+    }
+}
+
 /* At the top of a zone; rules below one path need to be tried once. */
 static void start_anchored(const struct guard_rules *rules, struct guard_class *class, size_t from,
                            const struct place *place, const struct component *component)
@@ -174,8 +187,7 @@ static void take(const struct guard_rules *rules, struct guard_class *class, siz
     advance_all(rules, class, from, component);
     if (component->text[0] == '.' || component->aliases)
         start_heads(rules, class, from, component);
-    for (size_t i = 0; i < rules->floating_count; i++)
-        (void) start_rule(rules, class, from, rules->floating[i], component);
+    start_floating(rules, class, from, place, component);
     if (component->index == 0)
         start_anchored(rules, class, from, place, component);
 }

@@ -8,8 +8,12 @@
 
 #include <errno.h>
 
+#define TOO_DEEP "its place is too deep, or too long, to be told from a guarded one"
+#define PART_OF_GIT "it is a part of a git folder, and could be completed to a repository elsewhere"
+
 static void refuse(struct guard_verdict *verdict, int error, const struct guard_class *class)
 {
+    verdict->reason = class->overflow ? TOO_DEEP : NULL;
     verdict->error = error;
     verdict->needs = 0;
     verdict->vet = GUARD_VET_NONE;
@@ -95,6 +99,7 @@ static void decide_new(const struct guard_question *question, struct guard_verdi
         be_quiet(verdict, question->op == GUARD_BIND ? EADDRINUSE : EEXIST);
     else if (objection != NULL)
         refuse(verdict, GUARD_REFUSED, objection);
+    verdict->of_source = objection != NULL && objection == question->source;
 }
 
 /* ---- what is there ------------------------------------------------------------------------- */
@@ -188,6 +193,16 @@ static int decide_way(const struct guard_class *from, const struct guard_class *
     return 0;
 }
 
+/* What decide_way() found. The rule of `to` is why a symlink does not come there, that of `from`
+ * why it does not leave. */
+static void refuse_way(struct guard_verdict *verdict, int error, const struct guard_class *from,
+                       const struct guard_class *to, enum guard_kind kind)
+{
+    refuse(verdict, error, error == EBUSY ? from : to);
+    if (kind == GUARD_FOLDER && leaves_git(from, to))
+        verdict->reason = PART_OF_GIT;
+}
+
 static void decide_exchange(const struct guard_question *question, struct guard_verdict *verdict)
 {
     const struct guard_class *target = question->target;
@@ -196,8 +211,10 @@ static void decide_exchange(const struct guard_question *question, struct guard_
 
     if (question->source->bare)
         verdict->needs |= GUARD_NEED_EXCLUSIVE | GUARD_NEED_BARE_SOURCE;
-    if (error != 0)
-        refuse(verdict, error, target->level != GUARD_NO ? target : question->source);
+    if (error == 0)
+        return;
+    refuse_way(verdict, error, target, question->source, question->other);
+    verdict->of_source = error != EBUSY;
 }
 
 static void decide_move(const struct guard_question *question, struct guard_verdict *verdict)
@@ -215,14 +232,17 @@ static void decide_move(const struct guard_question *question, struct guard_verd
     if (source->level == GUARD_DENY &&
         (source->vet != GUARD_VET_LOCK || target->vet != GUARD_VET_CONFIG)) {
         refuse(verdict, EBUSY, source);
+        verdict->of_source = true;
         return;
     }
     error = decide_way(source, target, question->kind, GUARD_NEED_TREE, GUARD_NEED_TREE_LEAVES,
                        &verdict->needs);
-    if (error != 0)
-        refuse(verdict, error, source->level != GUARD_NO ? source : target);
-    else if (question->op == GUARD_EXCHANGE)
+    if (error == 0 && question->op == GUARD_EXCHANGE)
         decide_exchange(question, verdict);
+    if (error == 0)
+        return;
+    refuse_way(verdict, error, source, target, question->kind);
+    verdict->of_source = error == EBUSY;
 }
 
 /* ---- the public side ----------------------------------------------------------------------- */

@@ -17,12 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int refuse(struct guard_call *call, const struct guard_judged *judged)
-{
-    guard_report(call, judged, NULL);
-    return -GUARD_REFUSED;
-}
-
 static struct guard_draft *find(struct guard *guard, const struct stat *named)
 {
     struct stat status;
@@ -76,11 +70,11 @@ static int begin(struct guard_call *call, const struct guard_judged *judged)
 
     drop_gone(guard);
     if (guard->draft_count == GUARD_DRAFTS_MAX)
-        return refuse(call, judged);
+        return guard_refuse_vet(call, judged, "too many git configurations are being written");
     guard_wear_umask(call);
     text_fd = openat(place->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, call->mode | 0600);
     if (text_fd < 0)
-        return refuse(call, judged); /* this file system has no files without a name */
+        return guard_refuse_vet(call, judged, GUARD_NO_TMPFILE);
     given = open_text(call, text_fd);
     if (given < 0)
         return given;
@@ -106,7 +100,7 @@ int guard_open_draft(struct guard_call *call, const struct guard_judged *judged)
     if (judged->op == GUARD_CREATE)
         return begin(call, judged);
     draft = guard_exists(judged->target, &named) ? find(call->guard, &named) : NULL;
-    return draft == NULL ? refuse(call, judged) : open_text(call, draft->text_fd);
+    return draft == NULL ? guard_refuse_vet(call, judged, NULL) : open_text(call, draft->text_fd);
 }
 
 int guard_read_draft(struct guard *guard, const struct guard_place *place, char *text, size_t room,

@@ -70,4 +70,8 @@ int guard_hold_place(int lock_fd, const char *path, struct err *err) MUST_CHECK;
  * ms. */
 int guard_probe(struct err *err) MUST_CHECK;
 
+/* The same for the start of every run: asks the kernel, and tries only where something could come
+ * in between. Microseconds; forks where this process wears a filter. */
+int guard_possible(struct err *err) MUST_CHECK;
+
 #endif

@@ -36,6 +36,12 @@ struct guard_depth {
     _Alignas(8) char entries[2048];
 };
 
+/* What a walk stopped at. */
+struct guard_found {
+    char name[NAME_MAX + 1]; /* "": the tree is too large, too deep or closed to us */
+    int rule;
+};
+
 /* A pointer of git's (.git, gitdir, commondir) that the job writes into a file without a name. At
  * the next call it is read, and if it is whole and points to nothing bad, a copy gets the name. */
 struct guard_pending {
@@ -61,6 +67,7 @@ struct guard {
     struct guard_settings settings;
     pid_t pid;
     atomic_bool umask_changed; /* some task has another one than the command started with */
+    atomic_uint umask_calls;   /* how often a task has set its own */
     _Atomic uint64_t mounts_known[GUARD_MOUNTS_KNOWN]; /* of ours, as they were met */
     atomic_uint mounts_next;
     pthread_mutex_t denied_mutex;
@@ -68,6 +75,7 @@ struct guard {
 
     /* Used by the holder of the exclusive lock only. */
     struct guard_depth levels[GUARD_TREE_DEPTH];
+    struct guard_found found;
     char source_text[GUARD_VET_LIMIT], old_text[GUARD_VET_LIMIT], new_text[GUARD_VET_LIMIT];
     struct guard_vetted vetted;
     struct guard_pending pending[GUARD_PENDING_MAX];
@@ -95,6 +103,14 @@ struct guard_call {
     const struct guard_row *row;
     int lock_fd;
     mode_t umask_now; /* of this thread */
+    struct {
+        pid_t tid;
+        unsigned umask_calls; /* before it was read */
+        mode_t umask;
+        uint64_t until_ms;
+    } known;         /* of the task that was asked about last */
+    pid_t pidfd_tid; /* whose `pidfd` is; 0: nobody's */
+    int pidfd;
     uint64_t id;
     pid_t tid;
     uint64_t args[6];
@@ -137,7 +153,7 @@ int guard_open_start(const struct guard_call *call, int dir_fd);
 /* O_PATH of whatever the task's descriptor is. */
 int guard_open_object(const struct guard_call *call, int fd);
 /* The task's descriptor itself. */
-int guard_take_fd(const struct guard_call *call, int fd);
+int guard_take_fd(struct guard_call *call, int fd);
 /* A number of /proc/TID/status; -ESRCH. */
 int guard_task_number(pid_t tid, const char *key, int base);
 int guard_task_status(pid_t tid, char *text, size_t size);
@@ -205,13 +221,22 @@ struct guard_judged {
     bool held;                  /* the target is not the job's own */
     struct guard_class target_class, source_class;
     struct guard_verdict verdict;
+    char found[160]; /* what `verdict.needs` found to speak against it; "": nothing */
 };
 
 /* 0: perform it, by verdict.vet where that is set. GUARD_AGAIN, or -errno: refused and reported. */
 int guard_judge(struct guard_call *call, struct guard_judged *judged);
+/* Whether what is called by a descriptor lies where nothing is guarded. It stays so: see
+ * change_object() in perform_mode.c. */
+bool guard_object_is_free(struct guard_call *call, int fd);
 /* `err` NULL: the reason of the rule. */
 void guard_report(struct guard_call *call, const struct guard_judged *judged,
                   const struct err *err);
+
+/* The answer to a call whose text cannot be vetted: reports it, with `why` instead of the rule's
+ * reason (NULL: that). Returns -GUARD_REFUSED. */
+int guard_refuse_vet(struct guard_call *call, const struct guard_judged *judged, const char *why);
+#define GUARD_NO_TMPFILE "this file system has no files without a name, which vetting needs"
 
 /* Takes the lock, shared and if `step` wants exclusive, and calls it under it. */
 int guard_locked(struct guard_call *call,
@@ -235,8 +260,9 @@ void guard_record_left(const struct guard_call *call, const struct guard_judged 
 /* ---- tree.c -----------------------------------------------------------------------------------
  */
 
-/* Whether the folder `name` of `dir_fd` would hold a guarded name if its class were `class`. What
- * is no folder holds none; what cannot be looked into does. Exclusive lock. */
+/* Whether the folder `name` of `dir_fd` would hold a guarded name if its class were `class`, which
+ * is then in guard->found. What is no folder holds none; what cannot be looked into does. Exclusive
+ * lock. */
 bool guard_tree_holds(struct guard *guard, int dir_fd, const char *name,
                       const struct guard_class *class);
 

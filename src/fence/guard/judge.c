@@ -114,6 +114,15 @@ static int classify_object(struct guard_call *call, int fd, struct guard_place *
     return 0;
 }
 
+bool guard_object_is_free(struct guard_call *call, int fd)
+{
+    AUTO(guard_place_close) struct guard_place place = GUARD_NO_PLACE;
+    struct guard_class class;
+
+    return classify_object(call, fd, &place, &class) == 0 &&
+           guard_is_free(GUARD_CHMOD, &class, NULL);
+}
+
 /* ---- what the job has made itself --------------------------------------------------------------
  */
 
@@ -205,6 +214,30 @@ static bool completes_bare(const struct guard_place *place, const struct guard_c
            ((has(&question, "objects") && has(&question, "refs")) || has(&question, "commondir"));
 }
 
+/* Says what a walk found. Returns `error`. */
+static int say_found(const struct guard_call *call, struct guard_judged *judged, const char *before,
+                     const char *after, int error)
+{
+    const struct guard_found *found = &call->guard->found;
+
+    if (found->name[0] == '\0')
+        (void) snprintf(judged->found, sizeof judged->found,
+                        "it holds more than can be looked through for guarded names");
+    else
+        (void) snprintf(judged->found, sizeof judged->found, "%s'%.40s'%s: %s", before, found->name,
+                        after, guard_rule_reason(call->guard->settings.rules, found->rule));
+    return error;
+}
+
+static int found_bare(struct guard_judged *judged)
+{
+    judged->verdict.rule = -1; /* whose reason is that of a repository */
+    return -GUARD_REFUSED;
+}
+
+#define THERE ", which is guarded there"
+#define HELD ", which is held"
+
 static int check_trees(struct guard_call *call, struct guard_judged *judged)
 {
     struct guard *guard = call->guard;
@@ -213,16 +246,18 @@ static int check_trees(struct guard_call *call, struct guard_judged *judged)
 
     if ((needs & GUARD_NEED_TREE) && source != NULL &&
         guard_tree_holds(guard, source->fd, source->plain, &judged->target_class))
-        return -GUARD_REFUSED;
+        return say_found(call, judged, "it holds ", THERE, -GUARD_REFUSED);
     if ((needs & GUARD_NEED_TREE_LEAVES) && source != NULL &&
-        guard_tree_holds(guard, source->fd, source->plain, &judged->source_class))
-        return -EBUSY;
+        guard_tree_holds(guard, source->fd, source->plain, &judged->source_class)) {
+        judged->verdict.of_source = true;
+        return say_found(call, judged, "it holds ", HELD, -EBUSY);
+    }
     if ((needs & GUARD_NEED_OTHER) &&
         guard_tree_holds(guard, target->fd, target->plain, &judged->source_class))
-        return -GUARD_REFUSED;
+        return say_found(call, judged, "what it changes places with holds ", THERE, -GUARD_REFUSED);
     if ((needs & GUARD_NEED_OTHER_LEAVES) &&
         guard_tree_holds(guard, target->fd, target->plain, &judged->target_class))
-        return -EBUSY;
+        return say_found(call, judged, "it holds ", HELD, -EBUSY);
     return 0;
 }
 
@@ -234,14 +269,14 @@ static int check_needs(struct guard_call *call, struct guard_judged *judged)
     if ((needs & ~(unsigned) (GUARD_NEED_BARE | GUARD_NEED_BARE_SOURCE)) != 0 && !judged->exclusive)
         return GUARD_AGAIN;
     if ((needs & GUARD_NEED_BARE) && completes_bare(judged->target, &judged->target_class))
-        return -GUARD_REFUSED;
+        return found_bare(judged);
     if ((needs & GUARD_NEED_BARE_SOURCE) &&
         (judged->source == NULL || completes_bare(judged->source, &judged->source_class)))
-        return -GUARD_REFUSED;
+        return found_bare(judged);
     if (needs & GUARD_NEED_BESIDE) {
         guard_class_beside(call->guard->settings.rules, &beside);
         if (guard_tree_holds(call->guard, judged->target->fd, ".", &beside))
-            return -GUARD_REFUSED;
+            return say_found(call, judged, "with it, ", " would count", -GUARD_REFUSED);
     }
     return check_trees(call, judged);
 }
@@ -306,6 +341,10 @@ static int ask(struct guard_call *call, struct guard_judged *judged)
                                            ? !guard_is_draft(call->guard, &status)
                                            : is_held(call, judged->target, &status);
     }
+    if (question.exists && judged->op == GUARD_CREATE) { /* by now: it is not made by this call */
+        judged->verdict.quiet = true;
+        return -EEXIST;
+    }
     if (judged->text != NULL)
         question.harmless = guard_link_is_harmless(rules, judged->target->location,
                                                    &judged->target_class, judged->text);
@@ -318,6 +357,7 @@ int guard_judge(struct guard_call *call, struct guard_judged *judged)
     int r = classify_all(call, judged);
 
     judged->verdict = (struct guard_verdict){.rule = -1};
+    judged->found[0] = '\0';
     if (r < 0 || is_free(judged))
         return r;
     r = ask(call, judged);
@@ -369,13 +409,16 @@ static void put_path(const struct guard_place *place, char *text, size_t size)
 static void put_reason(const struct guard_call *call, const struct guard_judged *judged,
                        const struct err *err, char *text, size_t size)
 {
-    const char *reason = "it would make the folder a git repository of its own";
+    const struct guard_verdict *verdict = &judged->verdict;
+    const char *reason = judged->found;
     const char *end;
 
     if (err != NULL)
         reason = err->what;
-    else if (judged->verdict.rule >= 0)
-        reason = guard_rule_reason(call->guard->settings.rules, judged->verdict.rule);
+    else if (reason[0] == '\0')
+        reason = verdict->reason != NULL
+                     ? verdict->reason
+                     : guard_rule_reason(call->guard->settings.rules, verdict->rule);
     (void) snprintf(text, size, "%.*s", (int) size - 1, reason);
     end = err != NULL ? strerrordesc_np(err->code) : NULL;
     if (end != NULL && strlen(text) > strlen(end) + 2 &&
@@ -387,7 +430,9 @@ void guard_report(struct guard_call *call, const struct guard_judged *judged, co
 {
     struct guard *guard = call->guard;
     const struct guard_settings *settings = &guard->settings;
-    const struct guard_place *place = judged->target;
+    const struct guard_place *place =
+        err == NULL && judged->verdict.of_source && judged->source != NULL ? judged->source
+                                                                           : judged->target;
     struct guard_denial denial = {.pid = call->tid};
 
     guard_task_program(call->tid, denial.program, sizeof denial.program);
@@ -399,4 +444,14 @@ void guard_report(struct guard_call *call, const struct guard_judged *judged, co
     if (settings->on_denied != NULL)
         settings->on_denied(settings->context, &denial);
     (void) pthread_mutex_unlock(&guard->denied_mutex);
+}
+
+int guard_refuse_vet(struct guard_call *call, const struct guard_judged *judged, const char *why)
+{
+    struct err err = {0};
+
+    if (why != NULL)
+        (void) err_set(&err, EPERM, "guard.vet", "%s", why);
+    guard_report(call, judged, why != NULL ? &err : NULL);
+    return -GUARD_REFUSED;
 }

@@ -119,7 +119,9 @@ int guard_perform_umask(struct guard_call *call)
         .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE,
     };
 
-    atomic_store(&call->guard->umask_changed, true);
+    if ((call->args[0] & 0777) != call->guard->settings.umask)
+        atomic_store(&call->guard->umask_changed, true);
+    (void) atomic_fetch_add(&call->guard->umask_calls, 1);
     send_answer(call->guard, &answer);
     return GUARD_LATER;
 }
@@ -228,6 +230,7 @@ static int start_thread(struct guard *guard, unsigned index, struct err *err)
     call->guard = guard;
     call->lock_fd = guard->settings.lock_fds[index];
     call->umask_now = guard->settings.umask;
+    call->pidfd = -1;
     error = pthread_attr_init(&attributes);
     if (error == 0) {
         (void) pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -273,7 +276,7 @@ int guard_start(const struct guard_settings *settings, struct guard **ret_guard,
 
 uint64_t guard_finish(struct guard *guard)
 {
-    struct guard_call call = {.guard = guard};
+    struct guard_call call = {.guard = guard, .pidfd = -1};
     uint64_t count;
 
     if (guard == NULL)

@@ -124,7 +124,7 @@ bool guard_made_next(struct guard_made_reader *reader, struct guard_made_record 
     while (reader->at < reader->size) {
         const size_t left = reader->size - reader->at;
         const unsigned char *record = reader->bytes + reader->at;
-        struct header header;
+        struct header header = {0};
         const char *text = (const char *) record + sizeof header;
 
         if (left >= sizeof header)

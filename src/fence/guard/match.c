@@ -1,3 +1,4 @@
+#include "base/str.h"
 #include "fence/guard/match_priv.h"
 
 #include <errno.h>
@@ -89,38 +90,13 @@ bool guard_name_is(const char *plain, size_t plain_size, const char *name, size_
     return aliases && could_be(plain, plain_size, name, size);
 }
 
-static bool glob_fits(const char *glob, size_t glob_size, const char *name, size_t size)
-{
-    size_t i = 0; /* in glob */
-    size_t j = 0; /* in name */
-    size_t star_i = 0;
-    size_t star_j = 0; /* what follows the last star, 0: there was none; and where it ended */
-
-    while (i < glob_size || j < size) {
-        if (i < glob_size && glob[i] == '*') {
-            star_i = ++i;
-            star_j = j;
-        } else if (i < glob_size && j < size &&
-                   (glob[i] == '?' || guard_lower(glob[i]) == guard_lower(name[j]))) {
-            i++;
-            j++;
-        } else if (star_i > 0 && star_j < size) {
-            i = star_i;
-            j = ++star_j;
-        } else {
-            return false;
-        }
-    }
-    return true;
-}
-
 bool guard_part_fits(const struct guard_part *part, const char *name, size_t size, bool aliases)
 {
     switch (part->kind) {
     case GUARD_PART_NAME:
         return guard_name_is(part->text, part->size, name, size, aliases);
     case GUARD_PART_GLOB:
-        return glob_fits(part->text, part->size, name, size) ||
+        return str_glob_fits(part->text, part->size, name, size) ||
                (aliases && is_short_name(name, size));
     case GUARD_PART_NOT:
         return part->size != size || !is_equal(part->text, name, size);

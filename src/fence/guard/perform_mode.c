@@ -47,7 +47,10 @@ static int judge_step(struct guard_call *call, void *context, bool exclusive)
 
 /* The object stays the same whatever becomes of its name, and a name that would make it guarded is
  * not given to it. So it is changed without the lock: a truncation may wait for somebody's lease.
- */
+ * For the same reason a mode needs no lock for the look either where nothing is guarded, which is
+ * nearly everywhere: no call of a job takes an object from there to a guarded name, not by a rename
+ * of it, not by one of a folder above it (that is looked through first), not by a link. What the
+ * guard itself installs at one is a file no job has a descriptor of. */
 static int change_object(struct guard_call *call, enum guard_op op, int fd, bool opened)
 {
     AUTO_CLOSE int owned = fd;
@@ -56,7 +59,9 @@ static int change_object(struct guard_call *call, enum guard_op op, int fd, bool
 
     if (owned < 0)
         return owned;
-    r = guard_locked(call, judge_step, &changing);
+    r = op == GUARD_CHMOD && guard_object_is_free(call, owned)
+            ? 0
+            : guard_locked(call, judge_step, &changing);
     guard_place_close(&changing.where);
     if (r < 0)
         return r;

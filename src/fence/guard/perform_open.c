@@ -34,6 +34,11 @@ static bool creates(const struct guard_call *call)
     return (call->flags & O_CREAT) != 0 && (call->flags & TMPFILE_BIT) == 0;
 }
 
+static bool creates_only(const struct guard_call *call)
+{
+    return creates(call) && (call->flags & O_EXCL) != 0;
+}
+
 static bool writes(const struct guard_call *call)
 {
     return (call->flags & (O_ACCMODE | O_TRUNC)) != 0;
@@ -152,8 +157,6 @@ static int take_existing(struct guard_call *call, struct guard_judged *judged,
 
     if (fstat(fd, &status) < 0)
         return -errno;
-    if (creates(call) && (call->flags & O_EXCL))
-        return -EEXIST;
     opening->link = S_ISLNK(status.st_mode);
     if (opening->link && (call->flags & O_NOFOLLOW))
         return -ELOOP;
@@ -181,6 +184,8 @@ static int open_step(struct guard_call *call, void *context, bool exclusive)
         .exclusive = exclusive,
     };
 
+    if (creates_only(call)) /* what is there is not looked at */
+        return create_new(call, &judged, opening);
     for (unsigned tries = 0; tries < CREATE_TRIES; tries++) {
         const int fd = openat(place->fd, place->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         int r;
@@ -190,7 +195,7 @@ static int open_step(struct guard_call *call, void *context, bool exclusive)
         if (errno != ENOENT || !creates(call))
             return -errno;
         r = create_new(call, &judged, opening);
-        if (r != -EEXIST || (call->flags & O_EXCL))
+        if (r != -EEXIST)
             return r;
     }
     return -EBUSY;
@@ -229,7 +234,7 @@ static int open_in_proc(struct guard_call *call, struct opening *opening)
 
     if (fstatat(place->fd, place->name, &status, AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;
-    if (creates(call) && (call->flags & O_EXCL))
+    if (creates_only(call))
         return -EEXIST;
     if (S_ISLNK(status.st_mode) && (call->flags & O_NOFOLLOW))
         return -ELOOP;

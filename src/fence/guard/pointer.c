@@ -104,12 +104,6 @@ static void drop(struct guard *guard, size_t index)
     memmove(pending, pending + 1, (count - index) * sizeof *pending);
 }
 
-static int refuse(struct guard_call *call, const struct guard_judged *judged)
-{
-    guard_report(call, judged, NULL);
-    return -GUARD_REFUSED;
-}
-
 int guard_create_pointer(struct guard_call *call, const struct guard_judged *judged)
 {
     const unsigned dropped = O_CREAT | O_EXCL | O_NOFOLLOW | O_TRUNC;
@@ -121,11 +115,11 @@ int guard_create_pointer(struct guard_call *call, const struct guard_judged *jud
     int given;
 
     if (judged->op == GUARD_WRITE && ((call->flags & O_TRUNC) == 0 || judged->held))
-        return refuse(call, judged);
+        return guard_refuse_vet(call, judged, NULL);
     guard_wear_umask(call);
     fd = openat(place->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, call->mode | 0600);
     if (fd < 0)
-        return refuse(call, judged); /* this file system has no files without a name */
+        return guard_refuse_vet(call, judged, GUARD_NO_TMPFILE);
     guard_fd_path(fd, path);
     given = open(path, (int) (call->flags & ~dropped) | O_CLOEXEC | O_NOCTTY);
     if (given < 0)

@@ -26,7 +26,7 @@ static const char folder[] = "/proc/wattle-probe"; /* where nothing can be made 
 
 static _Noreturn void child(int channel_fd)
 {
-    int fd = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : seccomp_load_guard(022);
+    int fd = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : seccomp_load_guard();
 
     if (fd < 0)
         _exit(-fd < BROKEN ? -fd : BROKEN);
@@ -70,7 +70,7 @@ static int refuse(int error, struct err *err)
     if (error == EBUSY) {
         (void) err_set(err, EBUSY, "fence.guard-nested",
                        "somebody outside takes our calls already");
-        return err_hint(err, "names are guarded by the outer sandbox, if it is wattle's");
+        return err_hint(err, "start it outside of the sandbox that does");
     }
     if (error == EPERM || error == EACCES) {
         (void) err_set(err, error, "fence.guard-memory", "the memory of a child cannot be read");
@@ -111,4 +111,26 @@ int guard_probe(struct err *err)
         return 0;
     return refuse(WIFEXITED(status) && WEXITSTATUS(status) != BROKEN ? WEXITSTATUS(status) : ENOSYS,
                   err);
+}
+
+/* At 3 no process may read another's memory, whatever its rights:
+ * Documentation/admin-guide/LSM/Yama.rst. */
+static bool yama_forbids(void)
+{
+    AUTO_CLOSE int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+    char level = '0';
+
+    return fd >= 0 && read(fd, &level, 1) == 1 && level == '3';
+}
+
+int guard_possible(struct err *err)
+{
+    const int r = seccomp_try_guard();
+
+    if (r < 0)
+        return refuse(-r, err);
+    if (yama_forbids())
+        return refuse(EPERM, err);
+    /* Whose filter this process wears may have a listener, or another answer for the child. */
+    return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 0 ? 0 : guard_probe(err);
 }

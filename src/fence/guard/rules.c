@@ -275,6 +275,23 @@ static char *trim(const char *pattern)
     return copy;
 }
 
+/* The outermost, so that what moves within it moves within the rule's reach: between zones that do
+ * not lie in each other nothing is renamed, since each is a mount. */
+static int zone_around(const struct guard_rules *rules, const char *path, const char **ret_rest)
+{
+    int found = -1;
+
+    for (size_t i = 0; i < rules->zone_count; i++) {
+        const char *rest = guard_zone_rest(&rules->zones[i], path);
+
+        if (rest == NULL || (found >= 0 && rules->zones[i].size >= rules->zones[found].size))
+            continue;
+        found = (int) i;
+        *ret_rest = rest + (*rest == '/');
+    }
+    return found;
+}
+
 int guard_rules_add_pattern(struct guard_rules *rules, const char *pattern, const char *reason,
                             struct err *err)
 {
@@ -285,16 +302,13 @@ int guard_rules_add_pattern(struct guard_rules *rules, const char *pattern, cons
         return err_memory(err);
     what.pattern = copy;
     if (copy[0] == '/') {
-        what.zone = guard_rules_zone(rules, copy, &what.pattern);
+        what.zone = zone_around(rules, copy, &what.pattern);
         if (what.zone < 0)
             return err_set(err, EINVAL, "guard.pattern",
                            "'%s' lies in no folder that can be written", pattern);
     }
-    for (; str_starts(what.pattern, "**/"); what.pattern += 3) {
-        if (what.zone != GUARD_ANY_ZONE)
-            break;
+    for (; str_starts(what.pattern, "**/"); what.pattern += 3)
         what.anchored = false;
-    }
     if (what.pattern[0] != '\0')
         return add(rules, &what, err);
     return err_set(err, EINVAL, "guard.pattern", "'%s' is no pattern of names", pattern);
@@ -355,6 +369,15 @@ int guard_rules_add_git_folder(struct guard_rules *rules, const char *path, stru
     return r;
 }
 
+bool guard_rules_beyond_dots(const struct guard_rules *rules)
+{
+    bool aliases = false;
+
+    for (size_t i = 0; i < rules->zone_count; i++)
+        aliases = aliases || rules->zones[i].aliases;
+    return aliases || rules->count > rules->table_count;
+}
+
 /* ---- which set it is ----------------------------------------------------------------------- */
 
 /* FNV-1a, with the NUL, so that two texts are not one. */
@@ -402,7 +425,7 @@ uint64_t guard_rules_key(const struct guard_rules *rules, const char *top)
 const char *guard_rule_reason(const struct guard_rules *rules, int rule)
 {
     if (rule < 0 || (size_t) rule >= rules->count)
-        return "git would take the folder for a repository on your side";
+        return "it would make the folder a git repository of its own";
     return rules->rules[rule].reason;
 }
 

@@ -67,6 +67,10 @@ int guard_rules_add_at_tops(struct guard_rules *rules, const char *pattern, cons
 
 size_t guard_rules_count(const struct guard_rules *rules);
 
+/* Whether a name may be guarded that has no dot at its beginning and lies in a folder whose path
+ * from the zone's top has none either: rules were added, or other spellings count. */
+bool guard_rules_beyond_dots(const struct guard_rules *rules);
+
 /* Tells sets apart that answer differently for a name in `top`: a hash of the table, of the zones
  * that hold `top` or lie in it, and of what was added. */
 uint64_t guard_rules_key(const struct guard_rules *rules, const char *top);
@@ -196,6 +200,8 @@ struct guard_verdict {
     unsigned needs;     /* enum guard_need */
     enum guard_vet vet; /* with GUARD_NEED_VET */
     int rule;           /* for guard_refusal(), also when `needs` refuses; -1: none */
+    bool of_source;     /* it is the source that speaks against it */
+    const char *reason; /* instead of the rule's; NULL: the rule's */
 };
 
 void guard_decide(const struct guard_question *question, struct guard_verdict *ret_verdict);

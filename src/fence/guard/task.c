@@ -13,10 +13,12 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #define PAGE_SIZE 4096u /* the least there is: a read that ends at its end faults never halfway */
 #define FIRST_READ 256u /* most paths are shorter, and a page costs more to copy */
 #define STATUS_SIZE 2048
+#define UMASK_KNOWN_MS 10
 
 /* ---- memory ------------------------------------------------------------------------------------
  */
@@ -127,32 +129,48 @@ int guard_open_start(const struct guard_call *call, int dir_fd)
 }
 
 /* By thread where the kernel can (6.9); before, by process: the two differ only for a program that
- * makes threads with descriptors of their own. */
-static int open_pidfd(const struct guard_call *call)
+ * makes threads with descriptors of their own. That of a process is not to be kept, since it
+ * outlives the thread. */
+static int open_pidfd(struct guard_call *call)
 {
     int fd = kernel_result(syscall(SYS_pidfd_open, call->tid, KERNEL_PIDFD_THREAD));
     int process;
 
+    if (fd >= 0)
+        call->pidfd_tid = call->tid;
     if (fd != -EINVAL)
         return fd;
     process = guard_task_number(call->tid, "Tgid:", 10);
     return process < 0 ? process : kernel_result(syscall(SYS_pidfd_open, process, 0));
 }
 
-int guard_take_fd(const struct guard_call *call, int fd)
+static int take_fd(int pidfd, int fd)
 {
-    AUTO_CLOSE int pidfd = open_pidfd(call);
-    int r;
+    int r = kernel_result(syscall(SYS_pidfd_getfd, pidfd, fd, 0));
 
-    if (pidfd < 0)
-        return pidfd;
-    r = kernel_result(syscall(SYS_pidfd_getfd, pidfd, fd, 0));
     if (r != -EPERM)
         return r;
     guard_trace_right(true);
     r = kernel_result(syscall(SYS_pidfd_getfd, pidfd, fd, 0));
     guard_trace_right(false);
     return r;
+}
+
+/* The last one is kept: programs that set modes do it for one file after the other. It stands for
+ * the task, not for its number: when that has been given to another one, the answer is ESRCH. */
+int guard_take_fd(struct guard_call *call, int fd)
+{
+    int r = call->pidfd_tid == call->tid ? take_fd(call->pidfd, fd) : -ESRCH;
+
+    if (r != -ESRCH)
+        return r;
+    cleanup_close(&call->pidfd);
+    call->pidfd_tid = 0;
+    r = open_pidfd(call);
+    if (r < 0)
+        return r;
+    call->pidfd = r;
+    return take_fd(call->pidfd, fd);
 }
 
 static int read_of_task(pid_t tid, const char *file, char *text, size_t size)
@@ -224,16 +242,42 @@ void guard_task_program(pid_t tid, char *name, size_t size)
     (void) snprintf(name, size, "%s", text);
 }
 
+static uint64_t now_ms(void)
+{
+    struct timespec now = {0};
+
+    (void) clock_gettime(CLOCK_MONOTONIC_COARSE, &now); /* costs no system call */
+    return (uint64_t) now.tv_sec * 1000u + (uint64_t) now.tv_nsec / 1000000u;
+}
+
+/* Reading it costs as much as making the file, and tar, npm and the like make files by the thousand
+ * after they have set theirs. What was read holds until any task calls umask, and for a moment at
+ * most: the number of the task may be given to another one, and a thread that has been let go on
+ * may take its time to set what it shares with this one. */
+static mode_t umask_of_task(struct guard_call *call)
+{
+    const unsigned calls = atomic_load(&call->guard->umask_calls);
+    const uint64_t now = now_ms();
+    int number;
+
+    if (call->known.tid == call->tid && call->known.umask_calls == calls &&
+        now < call->known.until_ms)
+        return call->known.umask;
+    number = guard_task_number(call->tid, "Umask:", 8);
+    call->known.tid = number < 0 ? 0 : call->tid;
+    call->known.umask_calls = calls;
+    call->known.until_ms = now + UMASK_KNOWN_MS;
+    call->known.umask = number < 0 ? 0777 : (mode_t) number & 0777; /* gone: nobody will see */
+    return call->known.umask;
+}
+
 /* Not by masking the mode here: a folder's default ACL takes the place of the umask. */
 void guard_wear_umask(struct guard_call *call)
 {
     mode_t mask = call->guard->settings.umask;
 
-    if (atomic_load(&call->guard->umask_changed)) {
-        const int known = guard_task_number(call->tid, "Umask:", 8);
-
-        mask = known >= 0 ? (mode_t) known & 0777 : 0777; /* gone: nobody will see the result */
-    }
+    if (atomic_load(&call->guard->umask_changed))
+        mask = umask_of_task(call);
     if (mask == call->umask_now)
         return;
     (void) umask(mask);

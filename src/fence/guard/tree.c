@@ -6,7 +6,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -88,6 +90,17 @@ static bool look_at(struct walked *walked, const struct entry *entry)
     return type == DT_DIR && !enter(walked, level->fd, entry->name);
 }
 
+static void note_found(struct walked *walked, const struct entry *entry)
+{
+    struct guard_depth *next = &walked->guard->levels[walked->depth];
+    struct guard_found *found = &walked->guard->found;
+
+    if (walked->budget == UINT_MAX || walked->depth == GUARD_TREE_DEPTH)
+        return; /* it was not even looked at */
+    (void) snprintf(found->name, sizeof found->name, "%s", entry->name);
+    found->rule = next->class.rule;
+}
+
 /* One entry, or one more block of them. */
 static bool go_on(struct walked *walked)
 {
@@ -105,7 +118,10 @@ static bool go_on(struct walked *walked)
     }
     entry = (const struct entry *) (const void *) (level->entries + level->at);
     level->at += entry->size;
-    return look_at(walked, entry);
+    if (!look_at(walked, entry))
+        return false;
+    note_found(walked, entry);
+    return true;
 }
 
 bool guard_tree_holds(struct guard *guard, int dir_fd, const char *name,
@@ -115,6 +131,7 @@ bool guard_tree_holds(struct guard *guard, int dir_fd, const char *name,
     struct stat status;
     bool found = false;
 
+    guard->found.name[0] = '\0';
     guard->levels[0].class = *class;
     if (fstatat(dir_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
         return errno != ENOENT;

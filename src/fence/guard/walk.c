@@ -316,13 +316,6 @@ static int find_below(const struct guard_call *call, int start_fd, const char *p
 {
     char folder[PATH_MAX];
 
-    if (size == 0) {
-        place->fd = fcntl(start_fd, F_DUPFD_CLOEXEC, 0);
-        if (place->fd < 0)
-            return -errno;
-        place->proc = guard_is_proc(place->fd);
-        return place->proc && guard_is_own(call->guard, place->fd) ? -EACCES : 0;
-    }
     memcpy(folder, path, size);
     folder[size] = '\0';
     place->fd = open_folder(call, start_fd, folder, &place->slow);
@@ -330,6 +323,16 @@ static int find_below(const struct guard_call *call, int start_fd, const char *p
         return place->fd;
     place->proc = place->slow && guard_is_proc(place->fd);
     return 0;
+}
+
+/* The start is the folder: it is taken. */
+static int find_here(const struct guard_call *call, int start_fd, struct guard_place *place)
+{
+    if (start_fd < 0)
+        return -errno;
+    place->fd = start_fd;
+    place->proc = guard_is_proc(place->fd);
+    return place->proc && guard_is_own(call->guard, place->fd) ? -EACCES : 0;
 }
 
 int guard_find(const struct guard_call *call, int base_fd, int dir_fd, const char *path,
@@ -357,7 +360,10 @@ int guard_find(const struct guard_call *call, int base_fd, int dir_fd, const cha
         if (opened < 0)
             return opened;
     }
-    return find_below(call, start_fd, path, start, ret_place);
+    if (start > 0)
+        return find_below(call, start_fd, path, start, ret_place);
+    return find_here(call, opened >= 0 ? TAKE_FD(opened) : fcntl(base_fd, F_DUPFD_CLOEXEC, 0),
+                     ret_place);
 }
 
 int guard_locate(struct guard *guard, struct guard_place *place)

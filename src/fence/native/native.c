@@ -118,17 +118,15 @@ static int enter_init(const void *plan, struct err *err)
 
 /* Descriptors are not shared with pid 1, which waits until this process has become another program,
  * and whose memory it cannot reach into then. But a message may be under way. */
-static int enter_guard(const void *plan_, mode_t umask, int channel_fd)
+static int enter_guard(const void *plan_, int channel_fd)
 {
     const struct native_plan *plan = plan_;
     AUTO_CLOSE int listener_fd = -1;
 
     if (plan->guard_rules == NULL)
         return FENCE_UNGUARDED;
-    listener_fd = seccomp_load_guard(umask);
-    if (listener_fd >= 0)
-        return fd_send(channel_fd, listener_fd);
-    return plan->guard_required ? listener_fd : FENCE_UNGUARDED;
+    listener_fd = seccomp_load_guard();
+    return listener_fd < 0 ? listener_fd : fd_send(channel_fd, listener_fd);
 }
 
 static int enter_command(const void *plan)

@@ -73,7 +73,6 @@ struct native_plan {
     uint64_t shm_bytes;
     int landlock_abi;                /* 0: off */
     struct guard_rules *guard_rules; /* NULL: names are not guarded */
-    bool guard_required;
     uid_t uid;
     gid_t gid;
     struct policy_limits limits;

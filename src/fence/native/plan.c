@@ -471,8 +471,7 @@ int native_plan_make(const struct policy *policy, struct native_plan **ret_plan,
         r = add_grants(plan, err);
     if (r == 0)
         r = choose_staging(plan, err);
-    plan->guard_required = (policy_required(policy) & POLICY_REQUIRE_GUARD) != 0;
-    if (r == 0 && policy_get_guard(policy))
+    if (r == 0 && policy_get_guard(policy) == POLICY_GUARD_ON)
         r = fence_guard_rules(policy, &plan->guard_rules, err);
     if (r < 0) {
         native_plan_free(plan);

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,6 +25,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the filters are for l
 #error "seccomp_table.h has no call numbers for this processor"
 #endif
 
+#define GUARD_FLAGS (SECCOMP_FILTER_FLAG_NEW_LISTENER | KERNEL_SECCOMP_WAIT_KILLABLE)
+
 /* struct sock_fprog with the const that the kernel keeps but its header does not say. */
 struct program {
     unsigned short length;
@@ -38,6 +39,7 @@ static const struct program programs[] = {
     [SECCOMP_COMMAND] = {ARRAY_SIZE(BAKED_COMMAND), BAKED_COMMAND},
     [SECCOMP_INIT] = {ARRAY_SIZE(BAKED_INIT), BAKED_INIT},
 };
+static const struct program guard_program = {ARRAY_SIZE(BAKED_GUARD), BAKED_GUARD};
 
 int seccomp_load(enum seccomp_program program)
 {
@@ -46,18 +48,18 @@ int seccomp_load(enum seccomp_program program)
     return 0;
 }
 
-int seccomp_load_guard(unsigned umask)
+int seccomp_load_guard(void)
 {
-    struct sock_filter code[ARRAY_SIZE(BAKED_GUARD)];
-    const struct program guard = {ARRAY_SIZE(code), code};
-    long fd;
+    const long fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, GUARD_FLAGS, &guard_program);
 
-    memcpy(code, BAKED_GUARD, sizeof code);
-    for (size_t i = 0; i < ARRAY_SIZE(code); i++) {
-        if (code[i].code == (BPF_JMP | BPF_JEQ | BPF_K) && code[i].k == SECCOMP_BAKED_UMASK)
-            code[i].k = umask;
-    }
-    fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-                 SECCOMP_FILTER_FLAG_NEW_LISTENER | KERNEL_SECCOMP_WAIT_KILLABLE, &guard);
     return fd < 0 ? -errno : (int) fd;
+}
+
+/* Flags are looked at before the filter is read, which is nowhere: seccomp_set_mode_filter() in
+ * kernel/seccomp.c. */
+int seccomp_try_guard(void)
+{
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, GUARD_FLAGS, NULL) >= 0)
+        return -ENOSYS; /* whoever answered was not the kernel */
+    return errno == EFAULT ? 0 : -errno;
 }

@@ -16,9 +16,11 @@ enum seccomp_program {
 int seccomp_load(enum seccomp_program program) MUST_CHECK;
 
 /* Puts the guard's filter on the calling thread, besides another one, and returns the descriptor
- * its calls are taken from (close-on-exec). `umask` is the one the command starts with. May be
- * called in a vforked child. EBUSY: somebody outside listens to this process already; EINVAL or
- * ENOSYS: a kernel older than 5.19. */
-int seccomp_load_guard(unsigned umask) MUST_CHECK;
+ * its calls are taken from (close-on-exec). May be called in a vforked child. EBUSY: somebody
+ * outside listens to this process already; EINVAL or ENOSYS: a kernel older than 5.19. */
+int seccomp_load_guard(void) MUST_CHECK;
+
+/* Whether this kernel takes filters of the guard's kind: 0 or -errno. Loads none. */
+int seccomp_try_guard(void) MUST_CHECK;
 
 #endif

@@ -1,0 +1,176 @@
+#!/usr/bin/env bats
+# What something that existed at the start leads to is held: settings of git, of the owner and of each
+# repository in the pen, and symlinks. Each case shows that git would run it on the owner's side, that
+# a job cannot write it, and that it was the guard that refused.
+
+load lib
+
+setup() {
+    need_tools git
+    make_world
+    export GIT_CONFIG_NOSYSTEM=1
+    git init -q "$PEN"
+    git config --global user.name x
+    git config --global user.email x@x
+    MARK=$WORLD/ran
+}
+
+# plant FILE: a job makes FILE, a program that leaves a mark.
+plant() {
+    # shellcheck disable=SC2016 # for the shell inside
+    inside "${@:2}" -- bash -c 'mkdir -p "$(dirname "$1")" && printf "#!/bin/sh\ntouch %s\ncat\nexit 0\n" "$2" >"$1" && chmod +x "$1"' \
+        plant "$1" "$MARK"
+}
+
+# held FILE COMMAND...: COMMAND, on the owner's side, runs FILE when there is one; no job makes it.
+held() {
+    local file=$1
+    shift
+    rm -rf "$MARK"
+    plant "$file" --guard off
+    ended 0
+    "$@" </dev/null >/dev/null 2>&1 || true
+    present "$MARK"
+    rm -rf "$MARK" "$file"
+    plant "$file"
+    failed_inside
+    said 'guarded names'
+    absent "$file"
+    "$@" </dev/null >/dev/null 2>&1 || true
+    absent "$MARK"
+}
+
+commit_in() {
+    git -C "$1" commit -q --allow-empty -m x
+}
+
+@test "a hooks folder that the owner's configuration names, in the pen, below it, and in a new repository" {
+    git config --global core.hooksPath .githooks
+    held .githooks/pre-commit commit_in .
+    git init -q sub
+    held sub/.githooks/pre-commit commit_in sub
+    inside -- git init -q new
+    ended 0
+    held new/.githooks/pre-commit commit_in new
+    inside -- bash -c 'mkdir -p later/.githooks && touch later/.githooks/pre-commit && git init -q later'
+    failed_inside
+    absent later/.git
+}
+
+@test "settings of nested repositories, linked worktrees, submodules and bare repositories" {
+    git init -q deep/er
+    git -C deep/er config core.hooksPath .husky/_
+    held deep/er/.husky/_/pre-commit commit_in deep/er
+
+    git init -q main
+    git -C main commit -q --allow-empty -m x
+    git -C main worktree add -q ../tree
+    git -C main config core.hooksPath h
+    held tree/h/pre-commit commit_in tree
+
+    git init -q "$WORLD/upstream"
+    git -C "$WORLD/upstream" commit -q --allow-empty -m x
+    git -c protocol.file.allow=always submodule --quiet add "file://$WORLD/upstream" module
+    git -C module config core.hooksPath h
+    held module/h/pre-commit commit_in module
+
+    git clone -q --bare main bare
+    git -C bare config core.hooksPath h
+    held bare/h/post-update git -C main push -q ../bare HEAD:refs/heads/$RANDOM
+    git -C bare config --unset core.hooksPath
+    held bare/hooks/post-update git -C main push -q ../bare "HEAD:refs/heads/x$RANDOM"
+}
+
+@test "a .git file that names a git folder of another name" {
+    git init -q --separate-git-dir real work
+    git -C work config core.fsmonitor ./mon
+    held work/mon git -C work status
+    held real/hooks/pre-commit commit_in work
+}
+
+@test "a file that is included, on any condition and by another, and a file it does not find" {
+    git config includeIf.onbranch:other.path ../settings/one
+    mkdir settings
+    git config --file settings/one include.path two
+    git config --file settings/two core.hooksPath from-two
+    git config --file settings/two include.path three
+    git checkout -q -b other
+    held from-two/pre-commit commit_in .
+    inside -- bash -c 'echo "[core]" >>settings/two'
+    failed_inside
+    inside -- bash -c 'echo "[core]" >settings/three'
+    failed_inside
+    absent settings/three
+}
+
+@test "programs that settings name: a monitor, an alias, a filter, a diff driver" {
+    git config core.fsmonitor tools/monitor
+    held tools/monitor git status
+    git config --unset core.fsmonitor
+    git config alias.go '!f() { "$(git rev-parse --show-toplevel)"/tools/go; }; f'
+    held tools/go git go
+    git config filter.f.clean "sh -c 'exec ./tools/clean'"
+    echo '*.f filter=f' >.gitattributes
+    touch a.f
+    held tools/clean git add -f a.f
+    git config --global diff.d.textconv ./conv
+    echo '*.f diff=d' >.gitattributes
+    git add . && git commit -qm x && echo more >>a.f
+    held conv git --no-pager diff
+    inside -- bash -c 'mkdir -p tools && echo ok >tools/other && git add tools/other && git commit -qm y'
+    ended 0
+}
+
+@test "symlinks: one to nothing, chains, one above, and a configuration of the owner's in the pen" {
+    mkdir real
+    ln -s one .envrc
+    ln -s deep/two one
+    ln -s real deep
+    inside -- bash -c 'echo x >real/two'
+    failed_inside
+    absent real/two
+    inside -- bash -c 'rm one; echo x >one'
+    failed_inside
+    inside -- bash -c 'rm deep'
+    failed_inside
+    git init -q sub
+    ln -s env sub/.envrc
+    inside -- bash -c 'echo x >sub/env'
+    failed_inside
+    absent sub/env
+    works --guard off -- bash -c 'echo x >sub/env; echo x >real/two'
+    present sub/env real/two
+
+    mv "$HOME/.gitconfig" mine
+    ln -s "$PEN/mine" "$HOME/.gitconfig"
+    inside -- bash -c 'echo "[core]" >>mine'
+    failed_inside
+}
+
+@test "husky: its folder may be made anew, unless core.hooksPath names it" {
+    inside -- bash -c 'mkdir -p .husky/_ && touch .husky/_/pre-commit'
+    ended 0
+    rm -rf .husky
+    git config core.hooksPath .husky/_
+    held .husky/_/pre-commit commit_in .
+}
+
+@test "many nested repositories: they cost little, and too many names are a refusal" {
+    local i
+    for i in {1..300}; do
+        mkdir -p "r/$i/.git/objects" "r/$i/.git/refs"
+        echo 'ref: refs/heads/main' >"r/$i/.git/HEAD"
+        printf '[core]\n\thooksPath = .husky\n' >"r/$i/.git/config"
+    done
+    inside -- bash -c 'mkdir r/7/src && touch r/7/src/x'
+    ended 0
+    inside -- mkdir r/299/.husky
+    failed_inside
+    for i in {1..300}; do
+        printf '[core]\n\thooksPath = .husky\n\tfsmonitor = ./a\n\teditor = ./b\n' >"r/$i/.git/config"
+    done
+    inside -- true
+    ended 125
+    said 'more than 768 places in the pen'
+    works --guard off -- true
+}
