@@ -21,9 +21,13 @@ static const struct {
     enum pen_found_what what;
     const char *name;
 } kinds[] = {
-    {PEN_FOUND_SHARED, "shared"},         {PEN_FOUND_CLOSED, "closed"},
-    {PEN_FOUND_SOCKET, "socket"},         {PEN_FOUND_MOUNT, "mount"},
-    {PEN_FOUND_REPOSITORY, "repository"}, {PEN_FOUND_GUARDED, "guarded"},
+    {PEN_FOUND_SHARED, "shared"},
+    {PEN_FOUND_CLOSED, "closed"},
+    {PEN_FOUND_SOCKET, "socket"},
+    {PEN_FOUND_MOUNT, "mount"},
+    {PEN_FOUND_REPOSITORY, "repository"},
+    {PEN_FOUND_GUARDED, "guarded"},
+    {PEN_FOUND_TWIN, "twin"},
 };
 
 /* The policy a run in `folder` (NULL: the current one) would have: it knows the physical path, and
@@ -59,6 +63,11 @@ static void print_found(const struct pen_found *found, struct buf *text)
             (void) buf_printf(text, "  (%llu names, %llu of them here)",
                               (unsigned long long) found->links,
                               (unsigned long long) found->links_here);
+        if (kinds[i].what == PEN_FOUND_TWIN) {
+            (void) buf_add_text(text, "  (the same file as ");
+            (void) str_add_inert(text, found->twin, strlen(found->twin));
+            (void) buf_add_text(text, ")");
+        }
         (void) buf_add_text(text, "\n");
     }
 }
@@ -90,6 +99,8 @@ static json_t *found_json(const struct pen_found *found)
             rc = json_object_set_new(object, "links_here",
                                      json_integer((json_int_t) found->links_here));
     }
+    if (rc == 0 && found->twin != NULL)
+        rc = json_object_set_new(object, "twin_of", json_text(found->twin, strlen(found->twin)));
     return rc < 0 ? NULL : TAKE_PTR(object);
 }
 

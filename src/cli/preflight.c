@@ -69,12 +69,11 @@ static bool is_guarded(const void *context, const char *path)
     return name.guarded;
 }
 
-int preflight_look(const struct values *values, const struct derive_owner *owner,
-                   const struct policy *policy, enum preflight_how how, struct preflight *preflight,
-                   struct err *err)
+static int walk(const struct values *values, const struct derive_owner *owner,
+                const struct policy *policy, enum preflight_how how, struct preflight *preflight,
+                struct err *err)
 {
     struct preflight_progress progress = preflight_progress_begin(values);
-    struct recheck recheck = {.pen = policy_pen(policy)};
     struct pen_request request = {
         .pen = policy_pen(policy),
         .state_dir = owner->state_dir,
@@ -88,13 +87,29 @@ int preflight_look(const struct values *values, const struct derive_owner *owner
 
     if (rc < 0)
         return rc;
-    request.guarded_context = recheck.names = preflight->names;
+    request.guarded_context = preflight->names;
     request.guarded_key = job_names_key(preflight->names);
     rc = pen_preflight(&request, policy, &preflight->findings, err);
     preflight_progress_end(&progress);
-    if (rc == 0)
-        pen_findings_keep_guarded(preflight->findings, is_guarded, &recheck);
     return rc;
+}
+
+/* Asks the names again, of which there may be more by now. */
+static int settle(struct preflight *preflight, const struct policy *policy, struct err *err)
+{
+    const struct recheck recheck = {.names = preflight->names, .pen = policy_pen(policy)};
+    const struct pen_asking asking = {.guarded = is_guarded, .context = &recheck};
+
+    return pen_findings_keep_guarded(preflight->findings, &asking) < 0 ? err_memory(err) : 0;
+}
+
+int preflight_look(const struct values *values, const struct derive_owner *owner,
+                   const struct policy *policy, enum preflight_how how, struct preflight *preflight,
+                   struct err *err)
+{
+    const int rc = walk(values, owner, policy, how, preflight, err);
+
+    return rc == 0 ? settle(preflight, policy, err) : rc;
 }
 
 static int add_notes(const struct pen_findings *findings, struct policy *policy, struct err *err)
@@ -138,18 +153,37 @@ static int add_pointers(const struct pen_findings *findings, const struct derive
     return derive_pointers_nested(owner, policy, &found, err);
 }
 
+/* What the names of the table alone do not tell goes into the policy: first what pointers name,
+ * then other names of all of those files. */
+static int guard_found(struct preflight *preflight, const struct derive_owner *owner,
+                       struct policy *policy, struct err *err)
+{
+    const size_t rules = policy_guard_rules(policy);
+    int rc = add_pointers(preflight->findings, owner, policy, err);
+
+    if (rc == 0 && policy_guard_rules(policy) > rules) {
+        job_names_freep(&preflight->names);
+        rc = job_names_make(policy, &preflight->names, err);
+    }
+    if (rc == 0)
+        rc = settle(preflight, policy, err);
+    if (rc == 0 && policy_get_guard(policy) != POLICY_GUARD_OFF)
+        rc = pen_guard_twins(preflight->findings, policy_pen(policy), policy, err);
+    return rc;
+}
+
 int preflight_apply(const struct values *values, const struct derive_owner *owner,
                     struct policy *policy, enum preflight_how how, struct preflight *preflight,
                     struct err *err)
 {
-    int rc = preflight_look(values, owner, policy, how, preflight, err);
+    int rc = walk(values, owner, policy, how, preflight, err);
 
     if (rc == 0)
         rc = pen_judge(preflight->findings, policy_pen(policy), policy, err);
     if (rc == 0)
         rc = pen_cover(preflight->findings, policy_pen(policy), policy, err);
     if (rc == 0)
-        rc = add_pointers(preflight->findings, owner, policy, err);
+        rc = guard_found(preflight, owner, policy, err);
     if (rc == 0 && policy_get_guard(policy) == POLICY_GUARD_DETECT)
         rc = job_hold_names(preflight->names, preflight->findings, policy, &preflight->held, err);
     return rc == 0 ? add_notes(preflight->findings, policy, err) : rc;
@@ -159,9 +193,9 @@ int preflight_hide(const struct values *values, const struct derive_owner *owner
                    struct policy *policy, struct err *err)
 {
     AUTO(preflight_free) struct preflight preflight = {0};
-    int rc = preflight_look(values, owner, policy, PREFLIGHT_LOOK, &preflight, err);
+    int rc = walk(values, owner, policy, PREFLIGHT_LOOK, &preflight, err);
 
     if (rc == 0)
         rc = pen_cover(preflight.findings, policy_pen(policy), policy, err);
-    return rc == 0 ? add_pointers(preflight.findings, owner, policy, err) : rc;
+    return rc == 0 ? guard_found(&preflight, owner, policy, err) : rc;
 }

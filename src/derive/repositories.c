@@ -292,22 +292,41 @@ static int add_dot_git(const struct derivation *work, const char *dot_git, struc
     return str_equal(top, work->pen) ? 0 : derive_repository_add(work, top, err);
 }
 
-/* Bare repositories, and the git folders of submodules. Git runs the hooks of a bare one too; its
- * settings are the guard's business. */
+/* Of a bare repository. Not as a git folder of the guard's, which would cost a rule for each row of
+ * its table, so that a few dozen of them would be a refusal. */
+static int hold_bare(const struct derivation *work, const char *folder, struct err *err)
+{
+    static const struct {
+        const char *name, *why;
+    } names[] = {
+        {"hooks", "git runs it for whoever pushes there"},
+        {"config", "git takes programs to run from it"},
+        {"config.worktree", "git takes programs to run from it"},
+    };
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++) {
+        AUTO_FREE char *path = path_join(folder, names[i].name);
+
+        r = path == NULL ? err_memory(err)
+                         : derive_pointers_hold(work, POLICY_GUARD_HELD, path, names[i].why, err);
+    }
+    return r;
+}
+
+/* Bare repositories, and the git folders of submodules, which the guard's table knows. */
 static int add_folder(const struct derivation *work, const char *relative, struct err *err)
 {
     AUTO_FREE char *folder =
         relative[0] == '\0' ? strdup(work->pen) : path_join(work->pen, relative);
-    AUTO_FREE char *hooks = folder == NULL ? NULL : path_join(folder, "hooks");
     int r = 0;
 
-    if (hooks == NULL)
+    if (folder == NULL)
         return err_memory(err);
     if (is_dot_git(relative))
         return 0;
     if (!is_known_git_folder(folder))
-        r = derive_pointers_hold(work, POLICY_GUARD_HELD, hooks,
-                                 "git runs it for whoever pushes there", err);
+        r = hold_bare(work, folder, err);
     return r == 0 ? read_folder(work, folder, folder, err) : r;
 }
 

@@ -21,8 +21,10 @@ void pen_findings_freep(struct pen_findings **findings)
 
     if (old == NULL)
         return;
-    for (size_t i = 0; i < old->count; i++)
+    for (size_t i = 0; i < old->count; i++) {
         free(old->items[i].path);
+        free(old->items[i].twin);
+    }
     for (size_t i = 0; i < old->git_folder_count; i++)
         free(old->git_folders[i]);
     free(old->git_folders);
@@ -58,7 +60,7 @@ static bool may_answer(int top_fd, const char *path)
 struct gathering {
     int top_fd;
     const struct pen_tree *tree;
-    const struct pen_link **by_note; /* NULL: not shared */
+    const struct pen_link **by_note; /* NULL: nothing to tell of its links */
     struct pen_findings *findings;
     size_t room;
     uint32_t folder; /* whose path this is */
@@ -87,6 +89,7 @@ static void count_one(struct pen_findings *findings, unsigned what)
     findings->repositories += (what & PEN_FOUND_REPOSITORY) != 0;
     findings->mounts += (what & PEN_FOUND_MOUNT) != 0;
     findings->closed += (what & PEN_FOUND_CLOSED) != 0;
+    findings->twins += (what & PEN_FOUND_TWIN) != 0;
 }
 
 static int add(struct gathering *gathering, const struct pen_found *found, const char *path)
@@ -139,7 +142,8 @@ static int add_note(struct gathering *gathering, uint32_t folder, uint32_t index
         if ((note->what & meanings[i][0]) != 0)
             found.what |= meanings[i][1];
     if (link != NULL) {
-        found.what |= PEN_FOUND_SHARED;
+        found.what |= link->shared ? PEN_FOUND_SHARED : 0;
+        found.what |= link->twin ? PEN_FOUND_TWIN : 0;
         found.links = link->links;
         found.links_here = link->here;
     }
@@ -182,13 +186,6 @@ static int gather(struct gathering *gathering)
     return r;
 }
 
-/* Folders are told from others by their "objects", of which the walk knows. */
-static bool is_git_s_objects(const struct pen_tree *tree, const struct pen_folder *folder)
-{
-    return (folder->flags & PEN_OBJECTS) != 0 && folder != tree->folders &&
-           (tree->folders[folder->parent].flags & PEN_OBJECTS) == 0;
-}
-
 static int gather_git_folders(struct gathering *gathering)
 {
     const struct pen_tree *tree = gathering->tree;
@@ -196,14 +193,14 @@ static int gather_git_folders(struct gathering *gathering)
     size_t count = 0;
 
     for (size_t i = 0; i < tree->folder_count; i++)
-        count += is_git_s_objects(tree, &tree->folders[i]);
+        count += pen_tree_is_objects(tree, i);
     findings->git_folders = calloc(count + 1, sizeof *findings->git_folders);
     if (findings->git_folders == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < tree->folder_count; i++) {
         char **path = &findings->git_folders[findings->git_folder_count];
 
-        if (!is_git_s_objects(tree, &tree->folders[i]))
+        if (!pen_tree_is_objects(tree, i))
             continue;
         (void) pen_tree_path(tree, tree->folders[i].parent, gathering->path);
         gathering->folder = PEN_NONE;
@@ -215,39 +212,20 @@ static int gather_git_folders(struct gathering *gathering)
     return 0;
 }
 
-void pen_findings_keep_guarded(struct pen_findings *findings,
-                               bool (*guarded)(const void *context, const char *path),
-                               const void *context)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < findings->count; i++) {
-        struct pen_found *found = &findings->items[i];
-
-        if ((found->what & PEN_FOUND_GUARDED) != 0 && !guarded(context, found->path)) {
-            found->what &= ~(unsigned) PEN_FOUND_GUARDED;
-            findings->guarded--;
-        }
-        if (found->what == 0)
-            free(found->path);
-        else
-            findings->items[kept++] = *found;
-    }
-    findings->count = kept;
-}
-
 int pen_findings_make(const struct pen_tree *tree, int top_fd, struct pen_findings **ret_findings)
 {
     AUTO(pen_findings_freep) struct pen_findings *findings = calloc(1, sizeof *findings);
     AUTO_FREE const struct pen_link **by_note =
         calloc(tree->note_count + 1, sizeof(struct pen_link *));
     AUTO_FREE struct gathering *gathering = calloc(1, sizeof *gathering);
+    AUTO_FREE uint8_t *places = pen_twins_places(tree);
     AUTO_FREE struct pen_link *links = NULL;
     size_t count_of_links = 0;
-    int r = findings == NULL || by_note == NULL || gathering == NULL ? -ENOMEM : 0;
+    int r =
+        findings == NULL || by_note == NULL || gathering == NULL || places == NULL ? -ENOMEM : 0;
 
     if (r == 0)
-        r = pen_links_find(tree, &links, &count_of_links);
+        r = pen_links_find(tree, places, &links, &count_of_links);
     if (r < 0)
         return r;
     for (size_t i = 0; i < count_of_links; i++)

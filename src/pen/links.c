@@ -69,7 +69,18 @@ static size_t measure(const struct pen_tree *tree, const struct pen_link *links,
     return size;
 }
 
-int pen_links_find(const struct pen_tree *tree, struct pen_link **ret_links, size_t *ret_count)
+/* Whether one of the `size` names may be a guarded one. */
+static bool may_be_guarded(const struct pen_tree *tree, const uint8_t *places,
+                           const struct pen_link *links, size_t size)
+{
+    for (size_t i = 0; i < size && size > 1; i++)
+        if (places[links[i].folder] != 0 || (tree->notes[links[i].note].what & PEN_GUARDED) != 0)
+            return true;
+    return false;
+}
+
+int pen_links_find(const struct pen_tree *tree, const uint8_t *places, struct pen_link **ret_links,
+                   size_t *ret_count)
 {
     AUTO_FREE struct pen_link *links = calloc(tree->note_count + 1, sizeof *links);
     size_t count;
@@ -87,15 +98,40 @@ int pen_links_find(const struct pen_tree *tree, struct pen_link **ret_links, siz
     for (size_t i = 0; i < count; i += size) {
         uint32_t names = 0;
         bool mounted = (tree->notes[links[i].note].what & PEN_MOUNTED) != 0;
+        bool shared, twin;
 
         size = measure(tree, links, count, i, &names);
-        for (size_t k = 0; k < size && (mounted || names > size); k++) {
+        shared = mounted || names > size;
+        twin = places != NULL && may_be_guarded(tree, places, &links[i], size);
+        for (size_t k = 0; k < size && (shared || twin); k++) {
             links[kept] = links[i + k];
             links[kept].links = names;
+            links[kept].shared = shared;
+            links[kept].twin = twin;
             links[kept++].here = mounted ? 0 : (uint32_t) size;
         }
     }
     *ret_links = TAKE_PTR(links);
     *ret_count = kept;
+    return 0;
+}
+
+/* Of any order, since a settled tree and a remembered one need not have the same. */
+int pen_links_sum(const struct pen_tree *tree, uint64_t *ret_sum)
+{
+    AUTO_FREE struct pen_link *links = NULL;
+    uint64_t sum = 0;
+    size_t count;
+
+    if (pen_links_find(tree, NULL, &links, &count) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        const struct pen_note *note = &tree->notes[links[i].note];
+        uint64_t mixed = note->inode * UINT64_C(0x9e3779b97f4a7c15);
+
+        mixed = (mixed ^ mixed >> 32 ^ note->dev) * UINT64_C(0xd6e8feb86659fd93);
+        sum += mixed ^ mixed >> 32;
+    }
+    *ret_sum = sum;
     return 0;
 }

@@ -16,6 +16,8 @@ enum pen_found_what {
     PEN_FOUND_REPOSITORY = 1u << 3, /* ".git" */
     PEN_FOUND_MOUNT = 1u << 4,      /* another file or file system is mounted there */
     PEN_FOUND_CLOSED = 1u << 5,     /* a folder that could be read by nobody but a job */
+    PEN_FOUND_TWIN = 1u << 6,       /* one of several names of a file, of which one may be guarded;
+                                       after pen_findings_keep_guarded: see `twin` */
 };
 
 struct pen_found {
@@ -26,6 +28,7 @@ struct pen_found {
     uint64_t links_here;
     uint64_t dev; /* st_dev, st_ino */
     uint64_t inode;
+    char *twin; /* the guarded name, relative to the pen, that the same file has; NULL: none */
 };
 
 struct pen_findings {
@@ -33,7 +36,7 @@ struct pen_findings {
     size_t count;
     char **git_folders; /* relative to the pen, "" is the pen: what holds HEAD, objects and refs */
     size_t git_folder_count;
-    size_t shared, sockets, guarded, repositories, mounts, closed; /* how many of them are */
+    size_t shared, sockets, guarded, repositories, mounts, closed, twins; /* how many of them are */
     uint64_t entries;
     size_t folders;
     size_t folders_read; /* of those; the others did not change since they were read */
@@ -65,11 +68,23 @@ struct pen_request {
 int pen_preflight(const struct pen_request *request, const struct policy *policy,
                   struct pen_findings **ret_findings, struct err *err) MUST_CHECK;
 
-/* Asks again about the guarded names among the findings, by their paths relative to the pen: what a
- * predicate of names alone took for guarded may not be. */
-void pen_findings_keep_guarded(struct pen_findings *findings,
-                               bool (*guarded)(const void *context, const char *path),
-                               const void *context);
+/* Answers for a path relative to the pen: whether it is a guarded name, or lies below one. */
+struct pen_asking {
+    bool (*guarded)(const void *context, const char *path);
+    const void *context;
+};
+
+/* Asks again about the guarded names among the findings: what a predicate of names alone took for
+ * guarded may not be. A file of several names, one of which is guarded, is then told as a twin by
+ * the others. -ENOMEM. */
+int pen_findings_keep_guarded(struct pen_findings *findings,
+                              const struct pen_asking *asking) MUST_CHECK;
+
+/* Adds the twins to the policy's guarded names: writing to one is writing to the guarded file. More
+ * than these are E2BIG pen.too-many-twins, since each costs the guard a rule. ENOMEM. */
+#define PEN_TWINS_MAX 128
+int pen_guard_twins(const struct pen_findings *findings, const char *pen, struct policy *policy,
+                    struct err *err) MUST_CHECK;
 
 /* Whether such a pen can be used: EINVAL pen.shared-links, pen.closed. `pen`: for the sentence. */
 int pen_judge(const struct pen_findings *findings, const char *pen, const struct policy *policy,

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/path.h"
+#include "pen/links.h"
 #include "pen/memory.h"
 #include "pen/pen_priv.h"
 #include "pen/walk.h"
@@ -80,6 +81,18 @@ static bool is_good(const struct preflight *preflight)
     return pen_judge(preflight->findings, preflight->request->pen, preflight->policy, NULL) == 0;
 }
 
+/* A link that is made to a file changes the folder of the new name alone: what is remembered of the
+ * other name may be from before. So new shared files count as changed ones. */
+static bool has_new_links(const struct preflight *preflight, const struct pen_tree *known)
+{
+    uint64_t now = 0, then = 0;
+
+    if (known == NULL || preflight->findings->shared == 0)
+        return false;
+    return pen_links_sum(preflight->tree, &now) < 0 || pen_links_sum(known, &then) < 0 ||
+           now != then;
+}
+
 static int look_with_memory(struct preflight *preflight, struct err *err)
 {
     AUTO(pen_tree_freep) struct pen_tree *known = NULL;
@@ -89,7 +102,7 @@ static int look_with_memory(struct preflight *preflight, struct err *err)
         pen_memory_load(&preflight->memory, &preflight->known_bytes, &known) < 0)
         buf_free(&preflight->known_bytes);
     r = look(preflight, known, err);
-    if (r == 0 && is_good(preflight))
+    if (r == 0 && is_good(preflight) && !has_new_links(preflight, known))
         return 0;
     if (known == NULL && (r < 0 || !was_changing(preflight->tree)))
         return r;

@@ -281,7 +281,7 @@ static int find_and_do(struct unsharing *unsharing, const struct pen_walk *walk,
 
     if (r < 0)
         return r;
-    if (pen_links_find(tree, &links, &count) < 0)
+    if (pen_links_find(tree, NULL, &links, &count) < 0)
         return err_memory(err);
     unsharing->tree = tree;
     do_all(unsharing, links, count);

@@ -89,6 +89,7 @@ static struct {
     struct guard guard;
     struct guard_call call;
     char top[64];
+    int top_fd;
     pid_t task;
     bool ready, useless;
 } world;
@@ -121,9 +122,9 @@ static void fresh_tree(void)
 
     (void) nftw(world.top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
-        (void) mkdir(folders[i], 0755);
+        (void) mkdirat(world.top_fd, folders[i], 0755);
     for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-        (void) close(open(files[i], O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
+        (void) close(openat(world.top_fd, files[i], O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
 }
 
 static int check_one(const char *path, const struct stat *status, int type, struct FTW *where)
@@ -194,6 +195,21 @@ static int make_locks(void)
     return unlink(path);
 }
 
+/* The task begins in the folder. The fuzzer stays where it is: it has yet to read its corpus. */
+static void start_task(void)
+{
+    AUTO_CLOSE int here_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    expect(chdir(world.top) == 0, "no folder");
+    world.task = fork();
+    if (world.task == 0) {
+        (void) prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        for (;;)
+            (void) pause();
+    }
+    expect(world.task > 0 && fchdir(here_fd) == 0, "no task");
+}
+
 static void make_world(void)
 {
     struct guard_rules *rules = guard_rules_new();
@@ -207,15 +223,11 @@ static void make_world(void)
                    setresuid(NOBODY, NOBODY, NOBODY) == 0 &&
                    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0,
                "cannot become nobody");
-    expect(chdir(world.top) == 0, "no folder");
+    world.top_fd = open(world.top, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    expect(world.top_fd >= 0, "no folder");
     expect(guard_rules_add_zone(rules, world.top, false, &err) == 0, err.what);
     world.useless = confine() < 0;
-    world.task = fork();
-    if (world.task == 0) {
-        (void) prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        for (;;)
-            (void) pause();
-    }
+    start_task();
     (void) atexit(end_world);
     world.guard.settings.rules = rules;
     world.guard.settings.listener_fd = -1;

@@ -191,6 +191,47 @@ static void tells_guarded_names_and_repositories(void **state)
     assert_int_equal(judge(world), 0);
 }
 
+/* As one who knows that hooks are guarded with all below them. */
+static bool is_guarded_path(const void *context, const char *path)
+{
+    (void) context;
+    return strstr(path, ".envrc") != NULL || strncmp(path, "a/.git/hooks", 12) == 0;
+}
+
+static void tells_twins_of_guarded_files(void **state)
+{
+    static const struct pen_asking asking = {.guarded = is_guarded_path};
+    struct world *world = *state;
+    const struct pen_request request = {
+        .pen = world->pen, .guarded = is_guarded, .now_ms = world->now_ms};
+
+    make_folder("a");
+    make_folder("a/.git");
+    make_folder("a/.git/hooks");
+    make_folder("a/.git/refs");
+    make_folder("a/.git/objects");
+    make_file("a/.git/HEAD", "");
+    make_file("a/.git/hooks/x", "");
+    make_link("b", "a/.git/hooks/x");
+    make_link("a/.git/objects/c", "a/.git/hooks/x");
+    make_file(".envrc", "");
+    make_link("a/d", ".envrc");
+    make_link("e", "a/.git/HEAD"); /* asked about, and not guarded */
+    make_file("f", "");
+    make_link("g", "f");
+    assert_int_equal(try_look_at(world, &request), 0);
+    assert_int_equal(world->findings->twins, 7);
+    assert_int_equal(what_of(world, "f"), 0);
+    assert_int_equal(pen_findings_keep_guarded(world->findings, &asking), 0);
+    assert_int_equal(world->findings->twins, 3);
+    assert_string_equal(found_at(world, "b")->twin, "a/.git/hooks/x");
+    assert_string_equal(found_at(world, "a/.git/objects/c")->twin, "a/.git/hooks/x");
+    assert_string_equal(found_at(world, "a/d")->twin, ".envrc");
+    assert_int_equal(found_at(world, "a/.git/hooks/x")->what, PEN_FOUND_GUARDED);
+    assert_null(found_at(world, ".envrc")->twin);
+    assert_int_equal(what_of(world, "e"), 0);
+}
+
 /* ---- sockets ----------------------------------------------------------------------------- */
 
 static void finds_sockets_with_somebody_behind(void **state)
@@ -530,6 +571,7 @@ int main(void)
         PEN_TEST(takes_names_of_every_kind),
         PEN_TEST(opens_nothing_but_folders),
         PEN_TEST(tells_guarded_names_and_repositories),
+        PEN_TEST(tells_twins_of_guarded_files),
         PEN_TEST(finds_sockets_with_somebody_behind),
         PEN_TEST(hides_sockets_but_those_the_owner_opened),
         PEN_TEST(stops_at_the_bound_and_says_so),

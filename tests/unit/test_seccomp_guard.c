@@ -57,14 +57,16 @@ static const struct call {
     const char *name;
     int number[2];
 } performed[] = {
-    {"creat", {85, NO}},       {"truncate", {76, 45}},   {"mkdir", {83, NO}},
-    {"mkdirat", {258, 34}},    {"mknod", {133, NO}},     {"mknodat", {259, 33}},
-    {"symlink", {88, NO}},     {"symlinkat", {266, 36}}, {"link", {86, NO}},
-    {"linkat", {265, 37}},     {"rename", {82, NO}},     {"renameat", {264, 38}},
-    {"renameat2", {316, 276}}, {"unlink", {87, NO}},     {"unlinkat", {263, 35}},
-    {"rmdir", {84, NO}},       {"bind", {49, 200}},      {"chmod", {90, NO}},
-    {"fchmod", {91, 52}},      {"fchmodat", {268, 53}},  {"fchmodat2", {452, 452}},
-    {"umask", {95, 166}},
+    {"creat", {85, NO}},        {"truncate", {76, 45}},        {"mkdir", {83, NO}},
+    {"mkdirat", {258, 34}},     {"mknod", {133, NO}},          {"mknodat", {259, 33}},
+    {"symlink", {88, NO}},      {"symlinkat", {266, 36}},      {"link", {86, NO}},
+    {"linkat", {265, 37}},      {"rename", {82, NO}},          {"renameat", {264, 38}},
+    {"renameat2", {316, 276}},  {"unlink", {87, NO}},          {"unlinkat", {263, 35}},
+    {"rmdir", {84, NO}},        {"bind", {49, 200}},           {"chmod", {90, NO}},
+    {"fchmod", {91, 52}},       {"fchmodat", {268, 53}},       {"fchmodat2", {452, 452}},
+    {"setxattr", {188, 5}},     {"lsetxattr", {189, 6}},       {"fsetxattr", {190, 7}},
+    {"removexattr", {197, 14}}, {"lremovexattr", {198, 15}},   {"fremovexattr", {199, 16}},
+    {"setxattrat", {463, 463}}, {"removexattrat", {466, 466}}, {"umask", {95, 166}},
 };
 
 static const struct call by_argument[] = {

@@ -11,6 +11,7 @@
 #include "fence/guard/vet.h"
 
 #include <limits.h>
+#include <linux/limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -59,8 +60,11 @@ struct guard_draft {
     int name_fd, text_fd;
 };
 
+/* An inode, and not the next one of that number: file systems give a number again at once. One
+ * without times of birth (0) leaves that open; there a number is forgotten when the job takes the
+ * name away. */
 struct guard_object {
-    uint64_t dev, inode;
+    uint64_t dev, inode, born_ns;
 };
 
 struct guard {
@@ -97,6 +101,14 @@ struct guard {
 
 struct guard_row;
 
+/* An extended attribute, read once. */
+struct guard_attribute {
+    uint64_t size;
+    int flags;
+    char name[XATTR_NAME_MAX + 1];
+    char value[XATTR_SIZE_MAX];
+};
+
 /* One notified call. One lives as long as its thread and is filled again and again. */
 struct guard_call {
     struct guard *guard;
@@ -118,6 +130,7 @@ struct guard_call {
     unsigned flags; /* the low half, which is what the kernel reads */
     mode_t mode;
     char path[2][PATH_MAX]; /* read once; the first is overwritten while symlinks are followed */
+    struct guard_attribute *attribute; /* the thread's; pages that no call needed cost nothing */
 };
 
 /* How a call is read, and who performs it. loop.c has the table. */
@@ -244,6 +257,10 @@ int guard_locked(struct guard_call *call,
                  void *context);
 bool guard_exists(const struct guard_place *place, struct stat *ret_status);
 void guard_note_made(struct guard_call *call, const struct guard_judged *judged);
+/* Before the target's name is taken away: whether it may be one that was noted, and which; after.
+ */
+bool guard_leaves_made(const struct guard_judged *judged, struct guard_object *ret_object);
+void guard_forget_made(struct guard *guard, const struct guard_object *object);
 
 /* ---- record.c: the list of made names. All under the lock the call is made under ----------------
  */
@@ -278,8 +295,16 @@ int guard_perform_link(struct guard_call *call);
 int guard_perform_unlink(struct guard_call *call);
 int guard_perform_chmod(struct guard_call *call);
 int guard_perform_fchmod(struct guard_call *call);
+int guard_perform_attribute(struct guard_call *call); /* {set,remove}xattr and their kin */
 int guard_perform_bind(struct guard_call *call);
 int guard_perform_umask(struct guard_call *call);
+
+/* perform_mode.c: O_PATH of what the first path is, by AT_EMPTY_PATH and AT_SYMLINK_NOFOLLOW. */
+int guard_find_flagged(struct guard_call *call, bool follow);
+/* `change`, which gives -1 and errno, of the object `fd` (taken; less than 0 is an
+ * error number) when it is judged. */
+int guard_change_object(struct guard_call *call, enum guard_op op, int fd,
+                        int (*change)(struct guard_call *call, int fd));
 
 /* ---- vetted.c ---------------------------------------------------------------------------------
  */

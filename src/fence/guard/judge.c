@@ -126,13 +126,39 @@ bool guard_object_is_free(struct guard_call *call, int fd)
 /* ---- what the job has made itself --------------------------------------------------------------
  */
 
-static bool is_made(struct guard *guard, const struct stat *status)
+/* What `name` of a folder is, a symlink itself. */
+static bool identify(int dir_fd, const char *name, struct guard_object *ret_object)
 {
-    bool found = false;
+    struct statx seen;
+
+    if (statx(dir_fd, name, AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &seen) < 0)
+        return false;
+    *ret_object = (struct guard_object){
+        .dev = (uint64_t) seen.stx_dev_major << 32 | seen.stx_dev_minor,
+        .inode = seen.stx_ino,
+    };
+    if ((seen.stx_mask & STATX_BTIME) != 0)
+        ret_object->born_ns =
+            (uint64_t) seen.stx_btime.tv_sec * 1000000000 + seen.stx_btime.tv_nsec;
+    return true;
+}
+
+/* With the mutex. -1: it is not among them. */
+static int find_made(const struct guard *guard, const struct guard_object *object)
+{
+    for (unsigned i = 0; i < guard->made_count; i++)
+        if (guard->made[i].inode == object->inode && guard->made[i].dev == object->dev &&
+            guard->made[i].born_ns == object->born_ns)
+            return (int) i;
+    return -1;
+}
+
+static bool is_made(struct guard *guard, const struct guard_object *object)
+{
+    bool found;
 
     (void) pthread_mutex_lock(&guard->made_mutex);
-    for (unsigned i = 0; i < guard->made_count && !found; i++)
-        found = guard->made[i].dev == status->st_dev && guard->made[i].inode == status->st_ino;
+    found = find_made(guard, object) >= 0;
     (void) pthread_mutex_unlock(&guard->made_mutex);
     return found;
 }
@@ -142,33 +168,50 @@ void guard_note_made(struct guard_call *call, const struct guard_judged *judged)
 {
     struct guard *guard = call->guard;
     const struct guard_class *class = &judged->target_class;
-    struct stat status;
+    struct guard_object object;
 
     if (class->level == GUARD_NO || !(class->in_git || class->vet == GUARD_VET_GIT))
         return;
-    if (!guard_exists(judged->target, &status) || is_made(guard, &status))
+    if (!identify(judged->target->fd, judged->target->plain, &object))
         return;
     (void) pthread_mutex_lock(&guard->made_mutex);
-    if (guard->made_count < GUARD_MADE_MAX)
-        guard->made[guard->made_count++] =
-            (struct guard_object){.dev = status.st_dev, .inode = status.st_ino};
+    if (guard->made_count < GUARD_MADE_MAX && find_made(guard, &object) < 0)
+        guard->made[guard->made_count++] = object;
+    (void) pthread_mutex_unlock(&guard->made_mutex);
+}
+
+bool guard_leaves_made(const struct guard_judged *judged, struct guard_object *ret_object)
+{
+    return judged->target_class.level != GUARD_NO &&
+           identify(judged->target->fd, judged->target->plain, ret_object);
+}
+
+void guard_forget_made(struct guard *guard, const struct guard_object *object)
+{
+    int at;
+
+    (void) pthread_mutex_lock(&guard->made_mutex);
+    at = find_made(guard, object);
+    if (at >= 0)
+        guard->made[at] = guard->made[--guard->made_count];
     (void) pthread_mutex_unlock(&guard->made_mutex);
 }
 
 /* What is there at a guarded name was there when the run began, or was put there by somebody
  * outside, unless it lies in a git folder of the job's own. */
-static bool is_held(struct guard_call *call, const struct guard_place *place,
-                    const struct stat *target)
+static bool is_held(struct guard_call *call, const struct guard_place *place)
 {
-    if (is_made(call->guard, target))
+    struct guard_object object;
+
+    if (place->fd >= 0 && identify(place->fd, place->plain, &object) &&
+        is_made(call->guard, &object))
         return false;
     for (unsigned up = 0; place->fd >= 0 && up < HELD_UP_MAX; up++) {
         char path[3 * HELD_UP_MAX + 2];
-        struct stat status;
 
-        if (!climb(path, sizeof path, up, ".") || fstatat(place->fd, path, &status, 0) < 0)
+        if (!climb(path, sizeof path, up, ".") || !identify(place->fd, path, &object))
             return true;
-        if (is_made(call->guard, &status))
+        if (is_made(call->guard, &object))
             return false;
     }
     return true;
@@ -339,7 +382,7 @@ static int ask(struct guard_call *call, struct guard_judged *judged)
         question.other = kind_of(&status);
         question.held = judged->held = judged->target_class.vet == GUARD_VET_LOCK
                                            ? !guard_is_draft(call->guard, &status)
-                                           : is_held(call, judged->target, &status);
+                                           : is_held(call, judged->target);
     }
     if (question.exists && judged->op == GUARD_CREATE) { /* by now: it is not made by this call */
         judged->verdict.quiet = true;

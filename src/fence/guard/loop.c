@@ -27,6 +27,7 @@
 #define LINK guard_perform_link
 #define UNLINK guard_perform_unlink
 #define CHMOD guard_perform_chmod
+#define ATTRIBUTE guard_perform_attribute
 
 /* number, name, folders, strings, flags, mode, gives a descriptor, who. For mknod the device stands
  * for flags. The name is also what a report says. */
@@ -41,6 +42,14 @@ static const struct guard_row rows[] = {
     {SYS_fchmodat, "chmod", {0, NO}, {1, NO}, NO, 2, false, CHMOD},
     {452 /* fchmodat2 */, "chmod", {0, NO}, {1, NO}, 3, 2, false, CHMOD},
     {SYS_fchmod, "chmod", {NO, NO}, {NO, NO}, NO, 1, false, guard_perform_fchmod},
+    {SYS_setxattr, "setxattr", {NO, NO}, {0, NO}, NO, NO, false, ATTRIBUTE},
+    {SYS_lsetxattr, "setxattr", {NO, NO}, {0, NO}, NO, NO, false, ATTRIBUTE},
+    {SYS_fsetxattr, "setxattr", {NO, NO}, {NO, NO}, NO, NO, false, ATTRIBUTE},
+    {463 /* setxattrat */, "setxattr", {0, NO}, {1, NO}, 2, NO, false, ATTRIBUTE},
+    {SYS_removexattr, "removexattr", {NO, NO}, {0, NO}, NO, NO, false, ATTRIBUTE},
+    {SYS_lremovexattr, "removexattr", {NO, NO}, {0, NO}, NO, NO, false, ATTRIBUTE},
+    {SYS_fremovexattr, "removexattr", {NO, NO}, {NO, NO}, NO, NO, false, ATTRIBUTE},
+    {466 /* removexattrat */, "removexattr", {0, NO}, {1, NO}, 2, NO, false, ATTRIBUTE},
     {SYS_truncate, "truncate", {NO, NO}, {0, NO}, NO, NO, false, guard_perform_truncate},
     {SYS_bind, "bind", {NO, NO}, {NO, NO}, NO, NO, false, guard_perform_bind},
     {SYS_umask, "umask", {NO, NO}, {NO, NO}, NO, NO, false, guard_perform_umask},
@@ -227,6 +236,11 @@ static int start_thread(struct guard *guard, unsigned index, struct err *err)
 
     if (call == NULL)
         return err_memory(err);
+    call->attribute = malloc(sizeof *call->attribute);
+    if (call->attribute == NULL) {
+        free(call);
+        return err_memory(err);
+    }
     call->guard = guard;
     call->lock_fd = guard->settings.lock_fds[index];
     call->umask_now = guard->settings.umask;
@@ -240,6 +254,7 @@ static int start_thread(struct guard *guard, unsigned index, struct err *err)
     }
     if (error == 0)
         return 0;
+    free(call->attribute);
     free(call);
     return err_set(err, error, "fence.guard-thread", "cannot start the guard");
 }

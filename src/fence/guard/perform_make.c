@@ -107,14 +107,19 @@ static int unlink_step(struct guard_call *call, void *context, bool exclusive)
         .exclusive = exclusive,
     };
     int r = guard_judge(call, &judged);
+    struct guard_object object;
+    bool made;
     size_t left;
 
     if (r < 0)
         return r;
     if (!guard_is_waiting(call->guard, call->id))
         return -EINTR;
+    made = guard_leaves_made(&judged, &object);
     left = guard_record_leaving(call, &judged);
     r = call_result(unlinkat(place->fd, place->name, (int) call->flags));
+    if (r == 0 && made)
+        guard_forget_made(call->guard, &object);
     guard_record_left(call, &judged, left, r == 0);
     return r;
 }

@@ -10,23 +10,9 @@
 
 struct changing {
     enum guard_op op;
-    int fd;      /* the object */
-    bool opened; /* `fd` is a descriptor of the task, not only a handle on the object */
+    int fd; /* the object */
     struct guard_place where;
 };
-
-static int change(struct guard_call *call, const struct changing *changing)
-{
-    char path[GUARD_FD_PATH_SIZE];
-    int r;
-
-    guard_fd_path(changing->fd, path);
-    if (changing->op == GUARD_TRUNCATE)
-        r = truncate(path, (off_t) call->args[1]);
-    else
-        r = changing->opened ? fchmod(changing->fd, call->mode) : chmod(path, call->mode);
-    return r < 0 ? -errno : 0;
-}
 
 static int judge_step(struct guard_call *call, void *context, bool exclusive)
 {
@@ -51,10 +37,11 @@ static int judge_step(struct guard_call *call, void *context, bool exclusive)
  * nearly everywhere: no call of a job takes an object from there to a guarded name, not by a rename
  * of it, not by one of a folder above it (that is looked through first), not by a link. What the
  * guard itself installs at one is a file no job has a descriptor of. */
-static int change_object(struct guard_call *call, enum guard_op op, int fd, bool opened)
+int guard_change_object(struct guard_call *call, enum guard_op op, int fd,
+                        int (*change)(struct guard_call *call, int fd))
 {
     AUTO_CLOSE int owned = fd;
-    struct changing changing = {.op = op, .fd = owned, .opened = opened, .where = GUARD_NO_PLACE};
+    struct changing changing = {.op = op, .fd = owned, .where = GUARD_NO_PLACE};
     int r;
 
     if (owned < 0)
@@ -65,39 +52,67 @@ static int change_object(struct guard_call *call, enum guard_op op, int fd, bool
     guard_place_close(&changing.where);
     if (r < 0)
         return r;
-    return guard_is_waiting(call->guard, call->id) ? change(call, &changing) : -EINTR;
+    if (!guard_is_waiting(call->guard, call->id))
+        return -EINTR;
+    return change(call, owned) < 0 ? -errno : 0;
+}
+
+static int change_size(struct guard_call *call, int fd)
+{
+    char path[GUARD_FD_PATH_SIZE];
+
+    guard_fd_path(fd, path);
+    return truncate(path, (off_t) call->args[1]);
+}
+
+static int change_mode(struct guard_call *call, int fd)
+{
+    char path[GUARD_FD_PATH_SIZE];
+
+    guard_fd_path(fd, path);
+    return chmod(path, call->mode);
+}
+
+static int change_mode_of_descriptor(struct guard_call *call, int fd)
+{
+    return fchmod(fd, call->mode);
 }
 
 int guard_perform_truncate(struct guard_call *call)
 {
     if ((int64_t) call->args[1] < 0)
         return -EINVAL;
-    return change_object(call, GUARD_TRUNCATE,
-                         guard_find_object(call, AT_FDCWD, call->path[0], true), false);
+    return guard_change_object(call, GUARD_TRUNCATE,
+                               guard_find_object(call, AT_FDCWD, call->path[0], true), change_size);
 }
 
 int guard_perform_fchmod(struct guard_call *call)
 {
-    return change_object(call, GUARD_CHMOD, guard_take_fd(call, (int) call->args[0]), true);
+    return guard_change_object(call, GUARD_CHMOD, guard_take_fd(call, (int) call->args[0]),
+                               change_mode_of_descriptor);
+}
+
+int guard_find_flagged(struct guard_call *call, bool follow)
+{
+    if (call->path[0][0] == '\0' && (call->flags & AT_EMPTY_PATH) != 0)
+        return call->dir_fd[0] == AT_FDCWD ? guard_open_start(call, AT_FDCWD)
+                                           : guard_open_object(call, call->dir_fd[0]);
+    return guard_find_object(call, call->dir_fd[0], call->path[0],
+                             follow && (call->flags & AT_SYMLINK_NOFOLLOW) == 0);
 }
 
 /* Of these only fchmodat2 has flags. */
 int guard_perform_chmod(struct guard_call *call)
 {
-    const bool follow = (call->flags & AT_SYMLINK_NOFOLLOW) == 0;
     AUTO_CLOSE int fd = -1;
     struct stat status;
 
     if ((call->flags & ~(unsigned) (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)) != 0)
         return -EINVAL;
-    if (call->path[0][0] == '\0' && (call->flags & AT_EMPTY_PATH))
-        fd = call->dir_fd[0] == AT_FDCWD ? guard_open_start(call, AT_FDCWD)
-                                         : guard_open_object(call, call->dir_fd[0]);
-    else
-        fd = guard_find_object(call, call->dir_fd[0], call->path[0], follow);
+    fd = guard_find_flagged(call, true);
     if (fd < 0)
         return fd;
     if (fstat(fd, &status) < 0 || S_ISLNK(status.st_mode))
         return -EOPNOTSUPP;
-    return change_object(call, GUARD_CHMOD, TAKE_FD(fd), false);
+    return guard_change_object(call, GUARD_CHMOD, TAKE_FD(fd), change_mode);
 }

@@ -361,6 +361,21 @@ static const struct seccomp_group seccomp_guard_groups[] = {
             },
     },
     {
+        .why = "an access list is a mode, too, and is set as an extended attribute",
+        .notify = true,
+        .rules =
+            {
+                {CALL("setxattr", 188, 5)},
+                {CALL("lsetxattr", 189, 6)},
+                {CALL("fsetxattr", 190, 7)},
+                {CALL("setxattrat", 463, 463)},
+                {CALL("removexattr", 197, 14)},
+                {CALL("lremovexattr", 198, 15)},
+                {CALL("fremovexattr", 199, 16)},
+                {CALL("removexattrat", 466, 466)},
+            },
+    },
+    {
         .why = "the guard makes files with the caller's umask: it must know of each change, "
                "also of one back to what it was",
         .notify = true,
