@@ -153,6 +153,8 @@ test_user() {
     chown -R "$(id -u "$user"):$(id -g "$user")" "$folder"
     env -i PATH="$PATH" LC_ALL="$LC_ALL" HOME="$folder/home" USER="$user" LOGNAME="$user" \
         ${CI:+CI="$CI"} ${WATTLE_MUST_RUN:+WATTLE_MUST_RUN="$WATTLE_MUST_RUN"} \
+        ${WATTLE_CLIENTS:+WATTLE_CLIENTS="$WATTLE_CLIENTS"} \
+        ${WATTLE_MCP_SCHEMAS:+WATTLE_MCP_SCHEMAS="$WATTLE_MCP_SCHEMAS"} \
         WATTLE_TEST_JOBS="$jobs" \
         setpriv --reuid "$(id -u "$user")" --regid "$(id -g "$user")" --init-groups \
         --inh-caps=-all bash "$folder/source/tools/test.sh" gcc | tee "$folder/log"

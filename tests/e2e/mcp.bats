@@ -98,3 +98,39 @@ case_of() {
 @test "a client that asks for signs of life gets them" {
     case_of signs_of_life
 }
+
+# ---- real clients ----------------------------------------------------------------------------
+
+# WATTLE_CLIENTS: where the packages of tests/clients were installed (.ci/run does).
+client() {
+    [[ -n ${WATTLE_CLIENTS:-} ]] || cannot "WATTLE_CLIENTS names no folder with the clients"
+    need_tools node
+    "$WATTLE" pens add
+    "$WATTLE" grants add . sleep
+    timeout 60 env WATTLE="$WATTLE" WATTLE_CLIENTS="$WATTLE_CLIENTS" \
+        node "$BATS_TEST_DIRNAME/../clients/talk.mjs" "$1"
+    until_true nothing_runs
+    same "$("$WATTLE" jobs list | grep -c stopped)" 3 "jobs that were stopped"
+}
+
+nothing_runs() {
+    [[ -z $("$WATTLE" jobs list --state running) ]]
+}
+
+@test "a client of the first kind (sdk 1.32.2) talks with it" {
+    client v1
+}
+
+@test "a client of the second kind (client 2.4.0) talks with it" {
+    client v2
+}
+
+@test "the same client, when it may choose the era" {
+    client v2-auto
+}
+
+@test "what goes over the wire is as the published schemas say" {
+    [[ -d ${WATTLE_MCP_SCHEMAS:-} ]] || skip "WATTLE_MCP_SCHEMAS names no folder of schemas"
+    need /usr/bin/python3 -c 'import jsonschema'
+    case_of as_the_schemas_say
+}

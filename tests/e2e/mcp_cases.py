@@ -519,5 +519,49 @@ def idle_hosts_can_be_ended():
     assert wattle("pens", "list", "--json")["pens"][0]["path"] == PEN
 
 
+def as_the_schemas_say():
+    """Each answer against the definition its revision has for it; and a wrong one, as a control."""
+    import jsonschema
+
+    grant(pens_add(), "sleep")
+    for era in ERAS:
+        with open(f"{os.environ['WATTLE_MCP_SCHEMAS']}/schema-{era}.json", encoding="utf-8") as file:
+            schema = json.load(file)
+        place = "definitions" if "definitions" in schema else "$defs"
+
+        def valid(value, name):
+            jsonschema.validate(value, {**schema, "$ref": f"#/{place}/{name}"})
+
+        result = "JSONRPCResponse" if "JSONRPCResultResponse" not in schema[place] else (
+            "JSONRPCResultResponse")
+        error = "JSONRPCError" if "JSONRPCError" in schema[place] else "JSONRPCErrorResponse"
+        with Client(PEN, era=era) as client:
+            hello = client.ask("server/discover", {}) if era == STATELESS else client.hello
+            valid(hello, result)
+            valid(hello["result"], "DiscoverResult" if era == STATELESS else "InitializeResult")
+            answer = client.ask("tools/list", {})
+            valid(answer, result)
+            valid(answer["result"], "ListToolsResult")
+            output = answer["result"]["tools"][0]["outputSchema"]
+            for arguments in ({"command": "pwd"}, {"command": "no-such"}, {"command": 7},
+                              {"command": "true", "background": True}):
+                answer = client.wait(client.begin("pen_run_command", arguments))
+                valid(answer, result)
+                valid(answer["result"], "CallToolResult")
+                jsonschema.validate(answer["result"]["structuredContent"], output)
+            valid(client.ask("no/such", {}), error)
+            if era in (ERAS[-1], ERAS[-2]):  # a sign of life takes ten seconds
+                client.wait(client.begin("pen_run_command", {"command": "sleep", "args": ["11"]},
+                                         progressToken=1))
+                assert client.notifications
+            for note in client.notifications:
+                valid(note, "ProgressNotification")
+            try:
+                valid({"tools": 7}, "ListToolsResult")
+            except jsonschema.ValidationError:
+                continue
+            raise AssertionError("anything is valid")
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]]()
