@@ -168,14 +168,14 @@ static int check(const struct values *values, struct err *err)
 {
     AUTO(derive_owner_freep) struct derive_owner *owner = NULL;
     AUTO(policy_freep) struct policy *policy = NULL;
-    AUTO(preflight_free) struct preflight seen = {0};
+    AUTO(look_free) struct look seen = {0};
     int rc = one_folder_at_most(values, err);
 
     if (rc == 0)
         rc = derive_for(values, values->rest_count > 0 ? values->rest[0] : NULL, &owner, &policy,
                         err);
     if (rc == 0)
-        rc = preflight_look(values, owner, policy, PREFLIGHT_FRESH, &seen, err);
+        rc = preflight_look(values, owner, policy, &seen, err);
     return rc < 0 ? rc : answer(values, seen.findings, policy, err);
 }
 

@@ -38,9 +38,9 @@ struct run {
     const struct values *values;
     struct derive_owner *owner;
     struct policy *policy;
-    struct preflight preflight; /* what was seen of the pen, for the end also */
-    struct err unguarded;       /* why names cannot be guarded here; code 0: they can, or it was
-                                   not asked for */
+    struct look look;     /* what was seen of the pen, for the end also */
+    struct err unguarded; /* why names cannot be guarded here; code 0: they can, or it was
+                             not asked for */
     struct record_run record;
     struct endcheck endcheck;
     size_t held_told; /* events on --status-fd */
@@ -131,8 +131,8 @@ static void say_unguarded(const struct run *run, const struct job_start *start)
         report_line("names are not guarded (%s): %zu that %s there %s held, new ones are not "
                     "prevented",
                     run->unguarded.code != 0 ? run->unguarded.what : "--guard detect",
-                    run->preflight.held, run->preflight.held == 1 ? "is" : "are",
-                    run->preflight.held == 1 ? "is" : "are");
+                    run->look.held, run->look.held == 1 ? "is" : "are",
+                    run->look.held == 1 ? "is" : "are");
         return;
     }
     for (size_t i = 0; job_weakness(start->weak, i, &weakness); i++) {
@@ -369,9 +369,7 @@ static int derive_and_execute(struct run *run, struct err *err)
     if (rc == 0)
         rc = job_guard_settle(run->policy, &run->unguarded, err);
     if (rc >= 0)
-        rc = preflight_apply(values, run->owner, run->policy,
-                             values->dry_run ? PREFLIGHT_LOOK : PREFLIGHT_KEEP, &run->preflight,
-                             err);
+        rc = preflight_apply(values, run->owner, run->policy, &run->look, err);
     if (rc < 0)
         return rc;
     run->record.policy = run->policy;
@@ -398,7 +396,7 @@ static int run_command(const struct values *values, struct err *err)
     if (rc < 0)
         record_the_end(&run, run_status_of(err), NULL, err);
     json_decref(run.record.made);
-    preflight_free(&run.preflight);
+    look_free(&run.look);
     policy_freep(&run.policy);
     derive_owner_freep(&run.owner);
     return rc;

@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "pen/pen.h"
+#include "look/look.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -130,18 +130,14 @@ static int derive(const struct admit_request *request, struct policy **ret_polic
     return derive_policy(request->owner, &wish, ret_policy, err);
 }
 
-static int look_through(const struct admit_request *request, struct policy *policy, struct err *err)
+/* What a model runs leaves nothing to detect afterwards: without a guard it does not run. */
+static int prepare(const struct admit_request *request, struct policy *policy, struct err *err)
 {
-    AUTO(pen_findings_freep) struct pen_findings *findings = NULL;
-    const struct pen_request wish = {
-        .pen = policy_pen(policy),
-        .state_dir = request->owner->state_dir,
-    };
-    int r = pen_preflight(&wish, policy, &findings, err);
+    AUTO(look_free) struct look seen = {0};
+    const struct look_request wish = {.owner = request->owner, .how = LOOK_KEEP};
 
-    if (r == 0)
-        r = pen_judge(findings, policy_pen(policy), policy, err);
-    return r == 0 ? pen_cover(findings, policy_pen(policy), policy, err) : r;
+    policy_require(policy, POLICY_REQUIRE_GUARD);
+    return look_apply(&wish, policy, &seen, err);
 }
 
 static void look(uv_work_t *work)
@@ -156,7 +152,7 @@ static void look(uv_work_t *work)
     if (r == 0)
         r = derive(request, &admission->answer.policy, err);
     if (r == 0)
-        r = look_through(request, admission->answer.policy, err);
+        r = prepare(request, admission->answer.policy, err);
     if (r < 0)
         policy_freep(&admission->answer.policy);
 }
