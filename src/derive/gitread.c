@@ -89,6 +89,11 @@ static bool is_of_name(int byte)
     return isalnum(byte) || byte == '-';
 }
 
+static int lower(int byte)
+{
+    return tolower(byte);
+}
+
 /* ---- headings: [section], [section "subsection"], and the old [section.subsection] ----------- */
 
 static bool read_subsection(struct reader *reader)
@@ -118,7 +123,7 @@ static bool read_heading(struct reader *reader)
             return read_subsection(reader);
         if (!is_of_name(reader->byte) && reader->byte != '.')
             return false;
-        add(&reader->heading, tolower(reader->byte));
+        add(&reader->heading, lower(reader->byte));
     }
     return true;
 }

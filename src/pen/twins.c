@@ -112,7 +112,7 @@ static int find_twins(struct pen_findings *findings)
     for (size_t i = 0; i < findings->count; i++)
         if ((findings->items[i].what & PEN_FOUND_TWIN) != 0)
             names[count++] = &findings->items[i];
-    qsort(names, count, sizeof *names, compare);
+    qsort(names, count, sizeof(struct pen_found *), compare);
     return name_twins(names, count);
 }
 

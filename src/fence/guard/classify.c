@@ -138,13 +138,14 @@ static bool parts_from(const struct guard_rule *rule, const struct place *place)
 
     if (place->name->aliases)
         return false;
-    for (size_t i = 0; i < ARRAY_SIZE(pieces); i++)
+    for (size_t i = 0; i < ARRAY_SIZE(pieces); i++) {
         for (size_t j = 0; j < sizes[i]; j++, base++) {
             if (*base == '\0')
                 return rule->base_size > 0 && pieces[i][j] != '/';
             if (guard_lower(*base) != guard_lower(pieces[i][j]))
                 return true;
         }
+    }
     return *base != '\0' && *base != '/';
 }
 
