@@ -23,6 +23,10 @@ case_of() {
     case_of killed_at_any_time
 }
 
+@test "host, client and turn end at random moments: no process for 2 s, the store is whole" {
+    case_of killed_at_random
+}
+
 @test "twenty clients at once start one host" {
     case_of twenty_at_once
 }
