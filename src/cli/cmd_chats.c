@@ -65,7 +65,7 @@ const struct cmd cmd_chats_end_turn = {
     .name = "chats",
     .verb = "end-turn",
     .args = "CHAT",
-    .summary = "end a chat's open turns and stop what they run",
+    .summary = "end the open turns of a chat and stop what they run",
     .groups = groups,
     .ask = &ask_end_turn,
 };

@@ -32,7 +32,7 @@ static const struct ask ask_stop = {
 const struct cmd cmd_host_stop = {
     .name = "host",
     .verb = "stop",
-    .summary = "end the host, and with it every job of a model's",
+    .summary = "end the host, and with it every command of a model",
     .groups = groups,
     .ask = &ask_stop,
 };

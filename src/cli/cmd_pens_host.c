@@ -157,7 +157,7 @@ const struct cmd cmd_pens_files = {
     .name = "pens",
     .verb = "files",
     .args = "PEN list | add PATH [ACCESS] | edit ID ACCESS [PATH] | remove ID",
-    .summary = "what a pen's commands may reach beside it: read, write, hide, unix",
+    .summary = "what commands in a pen may reach beside it: read, write, hide, unix",
     .groups = json_groups,
     .ask = &ask_files,
 };

@@ -108,7 +108,7 @@ static void stop_turn(struct host_client *client, const char *why)
     struct host *host = client->host;
     char id[STORE_ID_SIZE];
 
-    if (client->turn->id[0] == '\0' || client->turn->ended)
+    if (client->turn == NULL || client->turn->id[0] == '\0' || client->turn->ended)
         return;
     memcpy(id, client->turn->id, sizeof id);
     client->turn->ended = true;
@@ -123,8 +123,6 @@ void host_turn_halt(struct host_client *client, const char *why)
 
 void host_turn_end(struct host_client *client, const char *why)
 {
-    if (client->turn == NULL)
-        return;
     stop_turn(client, why);
     if (client->turn != NULL)
         free_turn(TAKE_PTR(client->turn));

@@ -34,7 +34,7 @@ struct mcp_handlers {
     void (*call)(void *context, struct mcp_call *call, const struct mcp_tool *tool,
                  const json_t *arguments);
     /* The client does not want the answer any more. It still has to be given, and goes nowhere. */
-    void (*cancel)(void *context, struct mcp_call *call);
+    void (*cancel)(void *context, const struct mcp_call *call);
     /* Requests the core does not know (a test's); a result, or NULL with `err` (ENOSYS: unknown).
      * May be NULL. */
     json_t *(*other)(void *context, const char *method, const json_t *params, struct err *err);

@@ -181,7 +181,7 @@ static void on_call(void *context, struct mcp_call *call, const struct mcp_tool 
         answer_refusal(call, &err);
 }
 
-static void on_cancel(void *context, struct mcp_call *call)
+static void on_cancel(void *context, const struct mcp_call *call)
 {
     struct server *server = context;
 

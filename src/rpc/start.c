@@ -89,7 +89,7 @@ static int wait_for_word(int fd, int wait_ms, char *words, size_t size, struct e
 
 int rpc_host_start(const struct rpc_connect *wish, int wait_ms, struct err *err)
 {
-    char words[WORDS_BYTES];
+    char words[WORDS_BYTES] = "";
     int ends[2];
     int r;
 

@@ -49,7 +49,7 @@ static void on_call(void *context, struct mcp_call *call, const struct mcp_tool 
     json_decref(params);
 }
 
-static void on_cancel(void *context, struct mcp_call *call)
+static void on_cancel(void *context, const struct mcp_call *call)
 {
     struct world *world = context;
     bool known = false;

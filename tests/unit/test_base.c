@@ -1,4 +1,5 @@
 /* err, cleanup, buf, fd, clock. */
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -333,9 +334,36 @@ static void time_goes_forward(void **state)
     assert_true(clock_wall_ms() > UINT64_C(1600000000000)); /* milliseconds, after 2020 */
 }
 
+static void base64_is_read_strictly(void **state)
+{
+    static const struct {
+        const char *text, *bytes;
+    } good[] = {{"", ""},        {"Zg==", "f"},        {"Zm8=", "fo"},
+                {"Zm9v", "foo"}, {"Zm9vYg==", "foob"}, {"+/8=", "\xfb\xff"}};
+    static const char *const bad[] = {"Z",    "Zg",       "Zg=",    "Zg===", "Zh==", "Zm9=", "====",
+                                      "=Zg=", "Zg==Zg==", "Zm9v\n", "Zm-_",  "Z===", "Zm 9"};
+
+    (void) state;
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+        AUTO(buf_free) struct buf bytes = {0};
+
+        buf_init(&bytes, 64);
+        assert_int_equal(base64_decode(good[i].text, &bytes), 0);
+        assert_string_equal(bytes.bytes, good[i].bytes);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        AUTO(buf_free) struct buf bytes = {0};
+
+        buf_init(&bytes, 64);
+        if (base64_decode(bad[i], &bytes) != -EBADMSG)
+            fail_msg("taken: %s", bad[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(base64_is_read_strictly),
         cmocka_unit_test(an_error_says_what_failed_and_why),
         cmocka_unit_test(a_wrong_argument_needs_no_errno_text),
         cmocka_unit_test(an_error_without_a_code_is_still_one),

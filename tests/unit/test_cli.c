@@ -27,6 +27,7 @@ static void every_row_is_complete(void **state)
 
         assert_true((cmd->run != NULL) != (cmd->ask != NULL));
         assert_true(islower(cmd->summary[0]) && !str_ends(cmd->summary, "."));
+        assert_null(strchr(cmd->summary, '\''));
         for (; (row = option_at(cmd->groups, count)) != NULL; count++) {
             assert_true(islower(row->help[0]) && !str_ends(row->help, "."));
             assert_null(strchr(row->help, '\'')); /* completion scripts quote with it */

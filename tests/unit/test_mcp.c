@@ -52,7 +52,7 @@ static void on_call(void *context, struct mcp_call *call, const struct mcp_tool 
     world->open[world->open_count++] = call;
 }
 
-static void on_cancel(void *context, struct mcp_call *call)
+static void on_cancel(void *context, const struct mcp_call *call)
 {
     assert_ptr_equal(mcp_call_get(call), context);
     (void) buf_add_text(&((struct world *) context)->out, "!cancelled\n");
