@@ -5,7 +5,7 @@
 
 load lib
 
-readonly RACE_TRIES=${WATTLE_RACE_TRIES:-10000}
+readonly RACE_TRIES=${WATTLE_RACE_TRIES:-2000}
 
 # In the pen, where a job finds it.
 with_helper() {

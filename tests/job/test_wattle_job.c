@@ -103,7 +103,7 @@ static struct policy *make_policy(const struct world *world)
     assert_int_equal(policy_set_cwd(policy, world->pen, &err), 0);
     assert_int_equal(policy_set_command(policy, &command, &err), 0);
     assert_int_equal(policy_set_env(policy, "PATH", "/usr/bin:/bin", &err), 0);
-    policy_set_guard(policy, false); /* fewer frames */
+    policy_set_guard(policy, POLICY_GUARD_OFF); /* fewer frames */
     return policy;
 }
 
@@ -187,7 +187,7 @@ static void run_guarded(struct world *world, const char *script)
 {
     struct policy *policy = make_policy(world);
 
-    policy_set_guard(policy, true);
+    policy_set_guard(policy, POLICY_GUARD_ON);
     start_program(world);
     send_start(world, policy, script);
     policy_free(policy);
