@@ -237,11 +237,14 @@ static void a_guarded_file_is_not_written(void **state)
 static void what_the_owner_has_is_not_removed(void **state)
 {
     static const struct line lines[] = {
-        {.op = GUARD_UNLINK, .target = ".envrc", .flags = HELD, .error = EBUSY},
-        {.op = GUARD_UNLINK, .target = ".git/hooks/x", .flags = HELD, .error = EBUSY},
-        {.op = GUARD_UNLINK, .target = ".git/config", .flags = HELD, .error = EBUSY},
-        {.op = GUARD_UNLINK, .target = "new/.git/config"},
-        {.op = GUARD_UNLINK, .target = ".claude", .flags = HELD},
+        {.op = GUARD_UNLINK, .target = ".envrc", .flags = EXISTS | HELD, .error = EBUSY},
+        {.op = GUARD_UNLINK, .target = ".git/hooks/x", .flags = EXISTS | HELD, .error = EBUSY},
+        {.op = GUARD_UNLINK, .target = ".git/config", .flags = EXISTS | HELD, .error = EBUSY},
+        {.op = GUARD_UNLINK, .target = "new/.git/config", .flags = EXISTS},
+        /* nothing is there; what comes there meanwhile is the owner's */
+        {.op = GUARD_UNLINK, .target = ".envrc", .error = ENOENT},
+        {.op = GUARD_UNLINK, .target = ".git/config.lock", .error = ENOENT},
+        {.op = GUARD_UNLINK, .target = ".claude", .flags = EXISTS | HELD},
         {.op = GUARD_CHMOD, .target = ".git/hooks/pre-commit", .error = EROFS},
         {.op = GUARD_CHMOD, .target = ".git/hooks/pre-commit.sample"},
         {.op = GUARD_CHMOD, .target = ".git/hooks"},
@@ -331,8 +334,8 @@ static void a_lock_of_somebody_else_is_held_and_the_jobs_own_is_not(void **state
         {.op = GUARD_LINK, .target = "x", .source = ".git/config.lock", .error = EROFS},
         {.op = GUARD_WRITE, .target = ".git/config.lock", .needs = X | VET},
         {.op = GUARD_TRUNCATE, .target = ".git/config.lock", .error = EROFS},
-        {.op = GUARD_UNLINK, .target = ".git/config.lock", .flags = HELD, .error = EBUSY},
-        {.op = GUARD_UNLINK, .target = ".git/config.lock", .needs = X},
+        {.op = GUARD_UNLINK, .target = ".git/config.lock", .flags = EXISTS | HELD, .error = EBUSY},
+        {.op = GUARD_UNLINK, .target = ".git/config.lock", .flags = EXISTS, .needs = X},
         {.op = GUARD_CHMOD, .target = ".git/config.lock", .flags = HELD, .error = EROFS},
         {.op = GUARD_CHMOD, .target = ".git/config.lock"},
         {.op = GUARD_RENAME, .target = ".git/config.lock", .source = "x", .error = EROFS},

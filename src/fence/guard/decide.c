@@ -120,14 +120,20 @@ static void decide_write(const struct guard_question *question, struct guard_ver
         refuse(verdict, GUARD_REFUSED, target);
 }
 
-/* Taking away what the job made itself is its own affair. Of a lock, at a time: else one thread
- * would remove what the owner's git has put in the place of what another thread removed. */
+/* Taking away what the job made itself is its own affair. Of a lock, one at a time: else one thread
+ * would remove what the owner's git has put in the place of what another thread removed. Where
+ * nothing is, nothing is taken away: what comes there before the call is made is somebody else's.
+ */
 static void decide_unlink(const struct guard_question *question, struct guard_verdict *verdict)
 {
-    if (question->target->vet == GUARD_VET_LOCK)
+    const struct guard_class *target = question->target;
+
+    if (target->vet == GUARD_VET_LOCK)
         verdict->needs |= GUARD_NEED_EXCLUSIVE;
-    if (question->held && question->target->level == GUARD_DENY)
-        refuse(verdict, EBUSY, question->target);
+    if (target->level == GUARD_DENY && !question->exists)
+        be_quiet(verdict, ENOENT);
+    else if (target->level == GUARD_DENY && question->held)
+        refuse(verdict, EBUSY, target);
 }
 
 /* A mode matters for what is executed; git sets that of its configuration to try the file system.
