@@ -179,8 +179,8 @@ static int hold_path(const struct derive_pointers *pointers, const char *value, 
                 ? err_memory(pointers->err)
                 : derive_pointers_hold(pointers->work, POLICY_GUARD_HELD, path, why, pointers->err);
     }
-    return r == 0 && pointers->owners && is_relative(value) ? hold_everywhere(pointers, value, why)
-                                                            : r;
+    /* Also of one repository's own settings: it can be moved, and get another work tree. */
+    return r == 0 && is_relative(value) ? hold_everywhere(pointers, value, why) : r;
 }
 
 struct command {
@@ -354,7 +354,18 @@ static int read_text(struct derive_pointers *pointers, const char *path, const s
                              path);
 }
 
-/* One that is not there says nothing, nor does one that git cannot read either. */
+/* One that git cannot read either says nothing, unless a job could make it readable again. */
+static int tell_unreadable(struct derive_pointers *pointers, const char *path)
+{
+    if (policy_resolve(pointers->work->policy, path, NULL) == POLICY_WRITE) {
+        (void) refuse(path, "cannot be read", pointers->err);
+        return err_hint(pointers->err, "look at it, and make it a file that you can read");
+    }
+    return derive_note(pointers->work, pointers->err,
+                       "'%s' could not be read; what it names in the pen is not held", path);
+}
+
+/* One that is not there says nothing. */
 static int read_file(struct derive_pointers *pointers, const char *path)
 {
     AUTO(buf_free) struct buf buf;
@@ -374,8 +385,7 @@ static int read_file(struct derive_pointers *pointers, const char *path)
     if (r == -EMSGSIZE)
         return refuse(path, "is too large", pointers->err);
     if (fd < 0 || r < 0)
-        return derive_note(pointers->work, pointers->err,
-                           "'%s' could not be read; what it names in the pen is not held", path);
+        return tell_unreadable(pointers, path);
     pointers->file = path;
     return read_text(pointers, path, &buf);
 }

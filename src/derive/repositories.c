@@ -299,6 +299,7 @@ static int hold_bare(const struct derivation *work, const char *folder, struct e
     static const struct {
         const char *name, *why;
     } names[] = {
+        {"HEAD", "without it the folder is no repository, and its hooks are not guarded"},
         {"hooks", "git runs it for whoever pushes there"},
         {"config", "git takes programs to run from it"},
         {"config.worktree", "git takes programs to run from it"},

@@ -144,7 +144,9 @@ static void decide_chmod(const struct guard_question *question, struct guard_ver
     const bool harmless = target->vet != GUARD_VET_NONE && target->vet != GUARD_VET_HOOKS &&
                           (target->vet != GUARD_VET_LOCK || !question->held);
 
-    if (target->level == GUARD_DENY && !harmless && !target->sample && !target->is_folder)
+    /* The owner's own folder of hooks, closed, would switch them off. */
+    if (target->level == GUARD_DENY && !harmless && !target->sample &&
+        (!target->is_folder || question->held))
         refuse(verdict, GUARD_REFUSED, target);
 }
 
