@@ -75,6 +75,8 @@ struct derive_repositories {
     size_t dot_git_count;
     char *const *folders; /* git folders, whatever they are called */
     size_t folder_count;
+    const char **guarded; /* guarded names, but for folders ".git" */
+    size_t guarded_count;
 };
 
 /* Adds to `policy`, whose pen it is about, the names that their settings and symlinks lead to.

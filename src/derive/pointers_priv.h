@@ -33,4 +33,9 @@ const char *derive_pointers_text(const char *path, struct buf *buf);
 int derive_repository_add(const struct derivation *work, const char *top,
                           struct err *err) MUST_CHECK;
 
+/* below.c: guards where symlinks at and below the guarded names (relative to the pen) lead. E2BIG
+ * derive.pointers. */
+int derive_pointers_below(const struct derivation *work, const char *const *guarded, size_t count,
+                          struct err *err) MUST_CHECK;
+
 #endif

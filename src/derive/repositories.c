@@ -347,5 +347,5 @@ int derive_pointers_nested(const struct derive_owner *owner, struct policy *poli
         r = add_dot_git(&work, found->dot_git[i], err);
     for (size_t i = 0; r == 0 && i < found->folder_count; i++)
         r = add_folder(&work, found->folders[i], err);
-    return r;
+    return r == 0 ? derive_pointers_below(&work, found->guarded, found->guarded_count, err) : r;
 }

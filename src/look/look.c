@@ -95,17 +95,24 @@ static int add_pointers(const struct pen_findings *findings, const struct derive
                         struct policy *policy, struct err *err)
 {
     AUTO_FREE const char **dot_git = calloc(findings->repositories + 1, sizeof *dot_git);
+    AUTO_FREE const char **guarded = calloc(findings->count + 1, sizeof *guarded);
     struct derive_repositories found = {
         .dot_git = dot_git,
         .folders = findings->git_folders,
         .folder_count = findings->git_folder_count,
+        .guarded = guarded,
     };
 
-    if (dot_git == NULL)
+    if (dot_git == NULL || guarded == NULL)
         return err_memory(err);
-    for (size_t i = 0; i < findings->count; i++)
-        if ((findings->items[i].what & PEN_FOUND_REPOSITORY) != 0)
-            dot_git[found.dot_git_count++] = findings->items[i].path;
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct pen_found *item = &findings->items[i];
+
+        if ((item->what & PEN_FOUND_REPOSITORY) != 0)
+            dot_git[found.dot_git_count++] = item->path;
+        else if ((item->what & PEN_FOUND_GUARDED) != 0)
+            guarded[found.guarded_count++] = item->path;
+    }
     return derive_pointers_nested(owner, policy, &found, err);
 }
 

@@ -174,3 +174,63 @@ commit_in() {
     said 'more than 768 places in the pen'
     works --guard off -- true
 }
+
+@test "symlinks in guarded folders: what they lead to is held, of links in it too" {
+    mkdir -p scripts cc sc .claude
+    printf '#!/bin/sh\ntouch %s\n' "$MARK" >scripts/pre-commit
+    chmod +x scripts/pre-commit
+    ln -s ../../scripts/pre-commit .git/hooks/pre-commit
+    ln -s ../cc .claude/skills
+    ln -s ../sc/skill cc/SKILL.md
+    ln -s ../.. .git/hooks/up # holds not all there is
+    echo mine | tee sc/skill >cc/plain
+    commit_in .
+    present "$MARK"
+    for file in scripts/pre-commit sc/skill cc/plain; do
+        inside -- bash -c 'echo planted >>"$1"' bash "$file"
+        failed_inside
+        run grep -c planted "$file"
+        printed 0
+    done
+    inside -- bash -c 'echo x >scripts/other && git add scripts && git commit -qm y --no-verify'
+    ended 0
+    works --guard off -- bash -c 'echo "# planted" >>scripts/pre-commit'
+    grep -q planted scripts/pre-commit
+}
+
+@test "a configuration that a job closes, a repository it moves, a bare one it takes apart, a work tree it adds" {
+    commit_in .
+    git config core.hooksPath tools/hooks
+    inside -- chmod 0 .git/config
+    ended 0
+    [[ $EUID -eq 0 ]] || { # root reads it all the same
+        plant tools/hooks/pre-commit
+        ended 125
+        said 'cannot be read'
+    }
+    chmod 644 .git/config
+    absent tools
+
+    git init -q other
+    git -C other config core.fsmonitor ./fsm.sh
+    works -- mv other moved
+    plant moved/fsm.sh
+    failed_inside
+    absent moved/fsm.sh
+
+    git init -q s
+    commit_in s
+    git clone -q --bare --no-hardlinks s bare
+    inside -- mv bare/HEAD bare/H
+    failed_inside
+    present bare/HEAD
+
+    works -- git worktree add -q new -b new
+    plant new/tools/hooks/pre-commit
+    failed_inside
+    absent new/tools/hooks
+
+    inside -- chmod 0 .git/hooks
+    failed_inside
+    [[ -x .git/hooks ]]
+}
