@@ -3,6 +3,7 @@
 #include "base/str.h"
 #include "host/host_priv.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,7 @@ static void hello(struct host_request *request, const json_t *params)
         host_refuse(request, &err);
         return;
     }
+    assert(program != NULL); /* it was required */
     client->greeted = true;
     client->program = strndup(program, 64);
     host_answer(request,

@@ -111,14 +111,15 @@ void host_status(struct host_request *request, const json_t *params)
     const struct host *host = request->client->host;
     struct err err = {0};
 
-    if (host_params_check(params, keys, &err) < 0)
+    if (host_params_check(params, keys, &err) < 0) {
         host_refuse(request, &err);
-    else
-        host_answer(request,
-                    json_pack("{s:s, s:i, s:I, s:i, s:i, s:o}", "version", WATTLE_VERSION, "pid",
-                              (int) getpid(), "since_ms", (json_int_t) host->since_ms, "clients",
-                              host->client_count, "running", host->running, "store",
-                              json_text(host->owner->state_dir, strlen(host->owner->state_dir))));
+        return;
+    }
+    host_answer(request,
+                json_pack("{s:s, s:i, s:I, s:i, s:i, s:o}", "version", WATTLE_VERSION, "pid",
+                          (int) getpid(), "since_ms", (json_int_t) host->since_ms, "clients",
+                          host->client_count, "running", host->running, "store",
+                          json_text(host->owner->state_dir, strlen(host->owner->state_dir))));
 }
 
 void host_stop(struct host_request *request, const json_t *params)

@@ -6,6 +6,7 @@
 #include "host/job_priv.h"
 #include "host/verbs_priv.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ static const char *state_of(const struct store_pen *pen)
 
 static json_t *pen_object(const struct store_pen *pen)
 {
+    assert(pen->path != NULL && pen->name != NULL); /* the store gives both */
     return json_pack("{s:s, s:o, s:o, s:I, s:I, s:I, s:s, s:I}", "id", pen->id, "path",
                      json_text(pen->path, strlen(pen->path)), "name",
                      json_text(pen->name, strlen(pen->name)), "dev", (json_int_t) pen->dev, "inode",

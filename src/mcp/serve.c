@@ -48,7 +48,7 @@ static void send_message(void *context, const json_t *message)
     AUTO(buf_free) struct buf line = {0};
     int r;
 
-    buf_init(&line, 2 * MCP_MESSAGE_LIMIT_BYTES);
+    buf_init(&line, (size_t) 2 * MCP_MESSAGE_LIMIT_BYTES);
     r = json_print(&line, message);
     if (r == 0)
         r = fd_write_all(server->session->out_fd, line.bytes, line.size);

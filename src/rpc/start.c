@@ -28,8 +28,8 @@ static _Noreturn void become_host(const struct rpc_connect *wish, int ready_fd)
     sigset_t none;
 
     (void) sigemptyset(&none);
-    for (int signal_ = 1; signal_ < NSIG; signal_++)
-        (void) signal(signal_, SIG_DFL);
+    for (int number = 1; number < NSIG; number++)
+        (void) signal(number, SIG_DFL);
     (void) sigprocmask(SIG_SETMASK, &none, NULL);
     (void) umask(077);
     if (null_fd < 0 || chdir("/") < 0)
