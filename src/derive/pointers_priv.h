@@ -10,7 +10,7 @@ struct derive_pointers {
     const struct derivation *work;
     struct derive_list tops;  /* where relative names count from: work trees, bare repositories */
     struct derive_list files; /* to be read, in order; grows by what they include */
-    bool owners;              /* of the owner or the machine: they count in every repository */
+    bool owners;              /* of the owner or the machine, not of one repository */
     struct err *err;
 
     const char *file; /* that is read */

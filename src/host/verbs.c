@@ -11,6 +11,14 @@ int verbs_append(json_t *list, json_t *item)
     return json_array_append_new(list, item) < 0 ? -ENOMEM : 0;
 }
 
+void verbs_done(struct host_request *request, int r, const struct err *err)
+{
+    if (r < 0)
+        host_refuse(request, err);
+    else
+        host_answer(request, json_object());
+}
+
 static int unknown_pen(const char *key, struct err *err)
 {
     (void) err_set(err, EINVAL, "pens.unknown", "there is no pen '%s'", key);

@@ -38,14 +38,6 @@ void host_chats_list(struct host_request *request, const json_t *params)
         host_answer(request, json_pack("{s:O}", "chats", list));
 }
 
-static void answer_empty(struct host_request *request, int r, const struct err *err)
-{
-    if (r < 0)
-        host_refuse(request, err);
-    else
-        host_answer(request, json_object());
-}
-
 void host_chats_move(struct host_request *request, const json_t *params)
 {
     static const char *const keys[] = {"chat", "pen", NULL};
@@ -62,7 +54,7 @@ void host_chats_move(struct host_request *request, const json_t *params)
     if (r == 0)
         r = store_chat_move(host->store, chat, pen.id, &err);
     store_pen_free(&pen);
-    answer_empty(request, r, &err);
+    verbs_done(request, r, &err);
 }
 
 void host_chats_delete(struct host_request *request, const json_t *params)
@@ -76,7 +68,7 @@ void host_chats_delete(struct host_request *request, const json_t *params)
         r = host_params_text(params, "chat", true, &chat, &err);
     if (r == 0)
         r = store_chat_delete(request->client->host->store, chat, &err);
-    answer_empty(request, r, &err);
+    verbs_done(request, r, &err);
 }
 
 /* The connections stay: the next call of each is refused, and says why. */

@@ -153,8 +153,5 @@ void host_grants_remove(struct host_request *request, const json_t *params)
         r = host_params_text(params, "grant", true, &grant, &err);
     if (r == 0)
         r = store_grant_remove(request->client->host->store, grant, STORE_ANY_REVISION, &err);
-    if (r < 0)
-        host_refuse(request, &err);
-    else
-        host_answer(request, json_object());
+    verbs_done(request, r, &err);
 }

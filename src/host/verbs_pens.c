@@ -260,10 +260,7 @@ void host_pens_remove(struct host_request *request, const json_t *params)
         r = store_pen_remove(host->store, pen.id, &err);
     }
     store_pen_free(&pen);
-    if (r < 0)
-        host_refuse(request, &err);
-    else
-        host_answer(request, json_object());
+    verbs_done(request, r, &err);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */

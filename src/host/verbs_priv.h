@@ -23,7 +23,10 @@ struct verbs_look {
 };
 void verbs_look(struct host_request *request, const struct verbs_look *look);
 
-/* Gathers a list of objects; `make` NULL: out of memory. */
-int verbs_append(json_t *list, json_t *item) MUST_CHECK; /* item is taken over; -ENOMEM */
+/* Gathers a list of objects; `item` is taken over, NULL: out of memory. -ENOMEM. */
+int verbs_append(json_t *list, json_t *item) MUST_CHECK;
+
+/* Ends a method that has nothing to tell but that it was done, or, with `r` below 0, why not. */
+void verbs_done(struct host_request *request, int r, const struct err *err);
 
 #endif
