@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Count what meson ran: prints "PASSED FAILED SKIPPED" for the testlog.json files given.
+"""Count what meson ran: prints "PASSED FAILED SKIPPED" for the testlog.json files given, and then a
+line for each test that failed.
 
 A TAP program counts once for each of its tests, any other program once. A program that crashed,
 ran out of time or broke its plan counts as one failure more, whatever it said before.
@@ -13,8 +14,9 @@ GOOD = ("OK", "SKIP", "EXPECTEDFAIL")
 
 
 def count_tap(text):
-    """(passed, failed, skipped) of TAP lines."""
-    passed = failed = skipped = 0
+    """(passed, names of the failed, skipped) of TAP lines."""
+    passed = skipped = 0
+    failed = []
     left_early = False
     for line in text.splitlines():
         if line.startswith("# skipped: "):
@@ -23,7 +25,7 @@ def count_tap(text):
         if not found:
             continue
         if found.group(1):
-            failed += 1
+            failed.append(found.group(2).strip())
         elif left_early or (found.group(3) or "").upper().startswith("SKIP"):
             skipped += 1
         else:
@@ -33,24 +35,30 @@ def count_tap(text):
 
 
 def count_program(entry):
-    """(passed, failed, skipped) of one line of the log."""
+    """(passed, names of the failed, skipped) of one line of the log."""
     passed, failed, skipped = count_tap(entry.get("stdout") or "")
     good = entry["result"] in GOOD
-    if passed + failed + skipped == 0:
+    if passed + len(failed) + skipped == 0:
         skipped = int(entry["result"] == "SKIP")
         passed = int(good and not skipped)
-    if not good and failed == 0:
-        failed = 1
-    return passed, failed, skipped
+    if not good and not failed:
+        failed = [entry["result"]]
+    return passed, [f"{entry['name']}: {name}" for name in failed], skipped
 
 
 def main():
-    total = [0, 0, 0]
+    passed = skipped = 0
+    failed = []
     for name in sys.argv[1:]:
         with open(name, encoding="utf-8") as log:
             for line in log:
-                total = [a + b for a, b in zip(total, count_program(json.loads(line)))]
-    print(*total)
+                counts = count_program(json.loads(line))
+                passed += counts[0]
+                failed += counts[1]
+                skipped += counts[2]
+    print(passed, len(failed), skipped)
+    for name in failed:
+        print(name)
 
 
 main()

@@ -25,6 +25,7 @@ total_passed=0
 total_failed=0
 total_skipped=0
 summary=()
+broken=() # a line for each test that failed
 
 # ---- counting ---------------------------------------------------------------------------------
 
@@ -39,12 +40,14 @@ add_result() {
 
 add_broken() {
     printf 'test: %s\n' "$2" >&2
+    broken+=("$1: $2")
     add_result "$1" 0 1 0
 }
 
 print_summary() {
     printf '\n'
     printf '%s\n' "${summary[@]}"
+    [[ ${#broken[@]} -eq 0 ]] || printf 'failed: %s\n' "${broken[@]}"
     [[ $total_skipped -eq 0 ]] || printf '%d skipped\n' "$total_skipped"
     printf '%d passed, %d failed\n' "$total_passed" "$total_failed"
 }
@@ -73,8 +76,8 @@ build_in() {
 
 # run_suites LABEL FOLDER OPTION...
 run_suites() {
-    local label=$1 folder=$2 log=$2/meson-logs/testlog.json status
-    local -a counts
+    local label=$1 folder=$2 log=$2/meson-logs/testlog.json status name
+    local -a counts names
     shift 2
     rm -f "$log"
     meson test -C "$folder" --no-rebuild --print-errorlogs --num-processes "$jobs" "$@"
@@ -83,10 +86,15 @@ run_suites() {
         add_broken "$label" "no test ran in $folder"
         return
     fi
-    read -r -a counts < <(tools/count-tests.py "$log")
+    mapfile -t names < <(tools/count-tests.py "$log")
+    read -r -a counts <<<"${names[0]}"
     if [[ $status -ne 0 && ${counts[1]:-0} -eq 0 ]]; then
-        counts[1]=1 # meson saw a failure that the log does not show
+        counts[1]=1
+        names+=("meson saw a failure that its log does not show")
     fi
+    for name in "${names[@]:1}"; do
+        broken+=("$label: $name")
+    done
     add_result "$label" "${counts[@]}"
 }
 
@@ -164,6 +172,7 @@ test_user() {
         add_broken user "the run as $user ended without its figures"
         return
     fi
+    mapfile -t -O "${#broken[@]}" broken < <(sed -n 's/^failed: //p' "$folder/log")
     add_result "gcc, as $user" "${counts[@]}"
 }
 
