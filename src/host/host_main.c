@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "host/job_priv.h"
@@ -64,7 +65,7 @@ static int fail(const struct err *err)
 
 static void on_idle(uv_timer_t *timer)
 {
-    host_end(timer->data);
+    host_end(timer->data, "idle");
 }
 
 void host_watch_idle(struct host *host)
@@ -77,13 +78,25 @@ void host_watch_idle(struct host *host)
         (void) uv_timer_start(&host->idle, on_idle, host->limits.idle_ms, 0);
 }
 
-void host_end(struct host *host)
+static int log_host(struct host *host, const char *kind, json_t *body_, struct err *err)
 {
+    AUTO(json_free) json_t *body = body_;
+    AUTO_FREE char *text = body == NULL ? NULL : json_dumps(body, JSON_COMPACT);
+    const struct store_row row = {.kind = kind, .body = text};
+
+    return text == NULL ? err_memory(err) : store_log_add(host->store, &row, err);
+}
+
+void host_end(struct host *host, const char *why)
+{
+    struct err ignored = {0}; /* an end that cannot be written is one without a row, as a crash */
+
     if (host->ending)
         return;
     host->ending = true;
     host_doors_close(host);
     host_jobs_end(host);
+    (void) !log_host(host, "host.stop", json_pack("{s:s}", "why", why), &ignored);
     uv_close((uv_handle_t *) &host->idle, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(host->signals); i++)
         uv_close((uv_handle_t *) &host->signals[i], NULL);
@@ -92,7 +105,7 @@ void host_end(struct host *host)
 static void on_signal(uv_signal_t *signal, int number)
 {
     (void) number;
-    host_end(signal->data);
+    host_end(signal->data, "signal");
 }
 
 /* ---- start ----------------------------------------------------------------------------------- */
@@ -147,6 +160,11 @@ static int open_store(struct host *host, struct err *err)
     r = store_open(host->owner->state_dir, &host->store, err);
     if (r == 0)
         r = store_finish_crashed(host->store, "the host was ended while it ran", &crashed, err);
+    if (r == 0)
+        r = log_host(host, "host.start",
+                     json_pack("{s:s, s:i, s:I}", "version", WATTLE_VERSION, "pid", (int) getpid(),
+                               "stopped", (json_int_t) crashed),
+                     err);
     if (r == 0)
         r = job_sweep(host->owner->cache_dir, err);
     return r < 0 ? r : 0;

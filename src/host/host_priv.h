@@ -116,7 +116,8 @@ int host_params_flag(const json_t *params, const char *key, bool *ret_flag,
 
 /* ---- main.c ---------------------------------------------------------------------------------- */
 
-void host_end(struct host *host); /* closes all; the loop runs out */
+/* Closes all; the loop runs out. `why`: a word for the log. */
+void host_end(struct host *host, const char *why);
 /* Call after a client or job came or went. */
 void host_watch_idle(struct host *host);
 

@@ -314,7 +314,7 @@ static bool is_allowed(struct host_job *job)
         return true;
     if (store_grant_match(job->host->store, &call, ask_grant, &question, NULL) <= 0)
         return false;
-    (void) !store_grant_used(job->host->store, question.grant, NULL);
+    (void) !store_grant_used(job->host->store, question.grant, job->record.id, NULL);
     return true;
 }
 

@@ -125,5 +125,5 @@ void host_stop(struct host_request *request, const json_t *params)
         return;
     }
     host_answer(request, json_object());
-    host_end(host);
+    host_end(host, "owner");
 }

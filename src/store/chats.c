@@ -41,6 +41,7 @@ int store_chat_get(struct store *store, const char *pen, const char *name,
     const struct text_bound bound = {"the name of the chat", name, BOUND_NAME, false};
     AUTO(change_end) struct change change = {0};
     char id[STORE_ID_SIZE] = "";
+    const struct store_row row = {.kind = "chat.add", .pen = pen, .chat = id};
     int r = texts_check(&bound, 1, err);
 
     if (r == 0)
@@ -52,6 +53,8 @@ int store_chat_get(struct store *store, const char *pen, const char *name,
         r = id_make(store, 'c', "SELECT 1 FROM chats WHERE id = ?1", id, err);
     if (r == 0)
         r = insert(store, pen, name, id, err);
+    if (r >= 0)
+        r = log_note(store, &row, json_pack("{s:o}", "name", log_text(name)), err);
     if (r >= 0)
         r = change_commit(&change, err);
     if (r == 0)
@@ -140,6 +143,7 @@ static int set_pen(struct store *store, const char *id, const char *pen, struct 
 /* A chat that stays where it is keeps its grants. */
 int store_chat_move(struct store *store, const char *id, const char *pen, struct err *err)
 {
+    const struct store_row row = {.kind = "chat.move", .pen = pen, .chat = id};
     AUTO(change_end) struct change change = {0};
     char from[STORE_ID_SIZE] = "";
     int r = change_begin(&change, store, err);
@@ -153,6 +157,8 @@ int store_chat_move(struct store *store, const char *id, const char *pen, struct
         r = set_pen(store, id, pen, err);
     if (r >= 0)
         r = pen_touch(store, from, err);
+    if (r == 0)
+        r = log_note(store, &row, json_pack("{s:s}", "from", from), err);
     return r < 0 ? r : change_commit(&change, err);
 }
 
@@ -169,6 +175,7 @@ int store_chat_delete(struct store *store, const char *id, struct err *err)
 {
     AUTO(change_end) struct change change = {0};
     char pen[STORE_ID_SIZE] = "";
+    const struct store_row row = {.kind = "chat.delete", .pen = pen, .chat = id};
     int r = change_begin(&change, store, err);
 
     if (r == 0)
@@ -177,10 +184,40 @@ int store_chat_delete(struct store *store, const char *id, struct err *err)
         r = delete_row(store, id, err); /* and its turns and grants */
     if (r >= 0)
         r = pen_touch(store, pen, err);
+    if (r == 0)
+        r = log_note(store, &row, json_object(), err);
     return r < 0 ? r : change_commit(&change, err);
 }
 
 /* ---- turns -------------------------------------------------------------------------------- */
+
+/* Whose turn it is. 0: it was ended before. */
+static int find_open(struct store *store, const char *turn, char ret_chat[STORE_ID_SIZE],
+                     char ret_pen[STORE_ID_SIZE], struct err *err)
+{
+    AUTO(sql_end) struct sql sql = {0};
+    int r = 0;
+
+    sql_open(&sql, store,
+             "SELECT chats.id, chats.pen, turns.ended_ms IS NULL FROM turns JOIN chats"
+             " ON chats.id = turns.chat WHERE turns.id = ?1");
+    sql_text(&sql, turn);
+    r = sql_step(&sql, err);
+    if (r <= 0)
+        return r < 0 ? r : store_unknown("a turn", turn, err);
+    sql_get_id(&sql, 0, ret_chat);
+    sql_get_id(&sql, 1, ret_pen);
+    return sql_get_number(&sql, 2) != 0;
+}
+
+static int note_begin(struct store *store, const char *turn, struct err *err)
+{
+    char chat[STORE_ID_SIZE] = "", pen[STORE_ID_SIZE] = "";
+    const struct store_row row = {.kind = "turn.begin", .pen = pen, .chat = chat};
+    const int r = find_open(store, turn, chat, pen, err);
+
+    return r < 0 ? r : log_note(store, &row, json_pack("{s:s}", "turn", turn), err);
+}
 
 static int insert_turn(struct store *store, const char *chat, const char *id, struct err *err)
 {
@@ -207,27 +244,46 @@ int store_turn_begin(struct store *store, const char *chat, char ret_id[STORE_ID
     if (r == 0)
         r = insert_turn(store, chat, id, err);
     if (r >= 0)
+        r = note_begin(store, id, err);
+    if (r >= 0)
         r = change_commit(&change, err);
     if (r == 0)
         memcpy(ret_id, id, STORE_ID_SIZE);
     return r;
 }
 
-/* The first end of a turn is the one that is kept. */
-int store_turn_end(struct store *store, const char *id, const char *why, struct err *err)
+static int end_turn(struct store *store, const char *id, const char *why, struct err *err)
 {
-    const struct text_bound bound = {"the reason", why, BOUND_NOTICE, false};
     AUTO(sql_end) struct sql sql = {0};
-    int r = texts_check(&bound, 1, err);
 
-    if (r < 0)
-        return r;
-    sql_open(&sql, store,
-             "UPDATE turns SET why = ifnull(why, ?2), ended_ms = ifnull(ended_ms, ?3)"
-             " WHERE id = ?1");
+    sql_open(&sql, store, "UPDATE turns SET why = ?2, ended_ms = ?3 WHERE id = ?1");
     sql_text(&sql, id);
     sql_text(&sql, why);
     sql_number(&sql, store_now_ms(store));
-    r = sql_run(&sql, err);
-    return r == 0 ? store_unknown("a turn", id, err) : r < 0 ? r : 0;
+    return sql_run(&sql, err);
+}
+
+int turn_end(struct store *store, const char *id, const char *why, struct err *err)
+{
+    char chat[STORE_ID_SIZE] = "", pen[STORE_ID_SIZE] = "";
+    const struct store_row row = {.kind = "turn.end", .pen = pen, .chat = chat};
+    int r = find_open(store, id, chat, pen, err);
+
+    if (r <= 0)
+        return r; /* the first end is the one that is kept */
+    r = log_note(store, &row, json_pack("{s:s, s:o}", "turn", id, "why", log_text(why)), err);
+    return r < 0 ? r : end_turn(store, id, why, err);
+}
+
+int store_turn_end(struct store *store, const char *id, const char *why, struct err *err)
+{
+    const struct text_bound bound = {"the reason", why, BOUND_NOTICE, false};
+    AUTO(change_end) struct change change = {0};
+    int r = texts_check(&bound, 1, err);
+
+    if (r == 0)
+        r = change_begin(&change, store, err);
+    if (r == 0)
+        r = turn_end(store, id, why, err);
+    return r < 0 ? r : change_commit(&change, err);
 }

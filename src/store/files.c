@@ -33,6 +33,23 @@ static int insert(struct store *store, const struct store_file *file, struct err
     return r == -EEXIST ? refuse_path(file, err) : r;
 }
 
+static int note(struct store *store, const char *kind, const struct store_file *file,
+                struct err *err)
+{
+    static const char *const accesses[] = {
+        [STORE_READ] = "read",
+        [STORE_WRITE] = "write",
+        [STORE_HIDE] = "hide",
+        [STORE_UNIX] = "unix",
+    };
+    const struct store_row row = {.kind = kind, .pen = file->pen};
+
+    return log_note(store, &row,
+                    json_pack("{s:s, s:o, s:s}", "file", file->id, "path", log_text(file->path),
+                              "access", accesses[file->access]),
+                    err);
+}
+
 int store_file_add(struct store *store, struct store_file *file, struct err *err)
 {
     AUTO(change_end) struct change change = {0};
@@ -46,19 +63,19 @@ int store_file_add(struct store *store, struct store_file *file, struct err *err
     if (r == 0)
         r = insert(store, &made, err);
     if (r >= 0)
+        r = note(store, "file.add", &made, err);
+    if (r >= 0)
         r = change_commit(&change, err);
     if (r == 0)
         memcpy(file->id, made.id, sizeof file->id);
     return r;
 }
 
-int store_file_edit(struct store *store, const struct store_file *file, struct err *err)
+static int update(struct store *store, const struct store_file *file, struct err *err)
 {
     AUTO(sql_end) struct sql sql = {0};
-    int r = check(file, err);
+    int r = 0;
 
-    if (r < 0)
-        return r;
     sql_open(&sql, store, "UPDATE files SET path = ?3, access = ?4 WHERE id = ?1 AND pen = ?2");
     sql_text(&sql, file->id);
     sql_text(&sql, file->pen);
@@ -67,10 +84,24 @@ int store_file_edit(struct store *store, const struct store_file *file, struct e
     r = sql_run(&sql, err);
     if (r == 0)
         return store_unknown("a file rule", file->id, err);
-    return r == -EEXIST ? refuse_path(file, err) : r < 0 ? r : 0;
+    return r == -EEXIST ? refuse_path(file, err) : r;
 }
 
-int store_file_remove(struct store *store, const char *pen, const char *id, struct err *err)
+int store_file_edit(struct store *store, const struct store_file *file, struct err *err)
+{
+    AUTO(change_end) struct change change = {0};
+    int r = check(file, err);
+
+    if (r == 0)
+        r = change_begin(&change, store, err);
+    if (r == 0)
+        r = update(store, file, err);
+    if (r >= 0)
+        r = note(store, "file.edit", file, err);
+    return r < 0 ? r : change_commit(&change, err);
+}
+
+static int delete_row(struct store *store, const char *pen, const char *id, struct err *err)
 {
     AUTO(sql_end) struct sql sql = {0};
     int r = 0;
@@ -79,7 +110,20 @@ int store_file_remove(struct store *store, const char *pen, const char *id, stru
     sql_text(&sql, id);
     sql_text(&sql, pen);
     r = sql_run(&sql, err);
-    return r == 0 ? store_unknown("a file rule", id, err) : r < 0 ? r : 0;
+    return r == 0 ? store_unknown("a file rule", id, err) : r;
+}
+
+int store_file_remove(struct store *store, const char *pen, const char *id, struct err *err)
+{
+    const struct store_row row = {.kind = "file.remove", .pen = pen};
+    AUTO(change_end) struct change change = {0};
+    int r = change_begin(&change, store, err);
+
+    if (r == 0)
+        r = delete_row(store, pen, id, err);
+    if (r >= 0)
+        r = log_note(store, &row, json_pack("{s:s}", "file", id), err);
+    return r < 0 ? r : change_commit(&change, err);
 }
 
 int store_file_each(struct store *store, const char *pen,

@@ -198,6 +198,21 @@ static int save(struct store *store, const struct store_grant *grant, struct err
     return sql_run(&sql, err);
 }
 
+static int note_put(struct store *store, const struct store_grant *grant, struct err *err)
+{
+    const struct store_row row = {
+        .kind = "grant.put", .pen = grant->pen, .chat = *grant->chat == '\0' ? NULL : grant->chat};
+    const struct store_identity *file = &grant->executable;
+
+    return log_note(store, &row,
+                    json_pack("{s:s, s:o, s:b, s:I, s:I, s:I, s:I, s:I}", "grant", grant->id,
+                              "executable", log_text(file->path), "network", (int) grant->network,
+                              "dev", (json_int_t) file->dev, "inode", (json_int_t) file->inode,
+                              "size_bytes", (json_int_t) file->size_bytes, "mtime_ns",
+                              (json_int_t) file->mtime_ns, "ctime_ns", (json_int_t) file->ctime_ns),
+                    err);
+}
+
 static int put(struct store *store, struct store_grant *merged, struct err *err)
 {
     int r = check_chat(store, merged, err);
@@ -210,6 +225,8 @@ static int put(struct store *store, struct store_grant *merged, struct err *err)
         r = id_make(store, 'g', "SELECT 1 FROM grants WHERE id = ?1", merged->id, err);
     if (r >= 0)
         r = save(store, merged, err);
+    if (r >= 0)
+        r = note_put(store, merged, err);
     return r < 0 ? r : pen_touch(store, merged->pen, err);
 }
 
@@ -258,6 +275,7 @@ int store_grant_remove(struct store *store, const char *id, uint64_t revision, s
 {
     AUTO(change_end) struct change change = {0};
     char pen[STORE_ID_SIZE] = "";
+    const struct store_row row = {.kind = "grant.remove", .pen = pen};
     int r = change_begin(&change, store, err);
 
     if (r == 0)
@@ -268,10 +286,12 @@ int store_grant_remove(struct store *store, const char *id, uint64_t revision, s
         r = delete_row(store, id, err);
     if (r >= 0)
         r = pen_touch(store, pen, err);
+    if (r == 0)
+        r = log_note(store, &row, json_pack("{s:s}", "grant", id), err);
     return r < 0 ? r : change_commit(&change, err);
 }
 
-int store_grant_used(struct store *store, const char *id, struct err *err)
+static int count_use(struct store *store, const char *id, struct err *err)
 {
     AUTO(sql_end) struct sql sql = {0};
     int r = 0;
@@ -280,5 +300,21 @@ int store_grant_used(struct store *store, const char *id, struct err *err)
     sql_text(&sql, id);
     sql_number(&sql, store_now_ms(store));
     r = sql_run(&sql, err);
-    return r == 0 ? store_unknown("a permission", id, err) : r < 0 ? r : 0;
+    return r == 0 ? store_unknown("a permission", id, err) : r;
+}
+
+int store_grant_used(struct store *store, const char *id, const char *job, struct err *err)
+{
+    AUTO(change_end) struct change change = {0};
+    char pen[STORE_ID_SIZE] = "";
+    const struct store_row row = {.kind = "grant.use", .pen = pen, .job = job};
+    int r = change_begin(&change, store, err);
+
+    if (r == 0)
+        r = find_pen(store, id, pen, err);
+    if (r == 0)
+        r = count_use(store, id, err);
+    if (r >= 0)
+        r = log_note(store, &row, json_pack("{s:s}", "grant", id), err);
+    return r < 0 ? r : change_commit(&change, err);
 }

@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "store/store_priv.h"
 
 #include <string.h>
@@ -71,6 +72,50 @@ static int insert(struct store *store, const struct store_job *job, struct err *
     return sql_run(&sql, err);
 }
 
+/* What a model asks for may be long, and rows stay: of a long one its beginning. */
+static json_t *request_of(const struct store_job *job)
+{
+    enum { WHOLE_BYTES = 32 << 10, BEGIN_BYTES = 4 << 10 };
+    const size_t size = strlen(job->request);
+    json_t *request = NULL;
+
+    if (size <= WHOLE_BYTES)
+        request = json_loads(job->request, JSON_REJECT_DUPLICATES, NULL);
+    if (request != NULL)
+        return request;
+    return json_pack("{s:I, s:o}", "bytes", (json_int_t) size, "begins",
+                     json_text(job->request, size < BEGIN_BYTES ? size : BEGIN_BYTES));
+}
+
+static int note_request(struct store *store, const struct store_job *job, struct err *err)
+{
+    const struct store_row row = {
+        .kind = "job.request", .pen = job->pen, .chat = job->chat, .job = job->id};
+
+    return log_note(store, &row,
+                    json_pack("{s:s, s:o}", "turn", job->turn, "request", request_of(job)), err);
+}
+
+int job_note_state(struct store *store, const struct store_job *job, struct err *err)
+{
+    static const char *const kinds[] = {
+        [STORE_JOB_AWAITING] = "job.wait",  [STORE_JOB_RUNNING] = "job.start",
+        [STORE_JOB_EXITED] = "job.end",     [STORE_JOB_SIGNALED] = "job.end",
+        [STORE_JOB_TIMED_OUT] = "job.end",  [STORE_JOB_STOPPED] = "job.end",
+        [STORE_JOB_REFUSED] = "job.refuse",
+    };
+    const struct store_row row = {
+        .kind = kinds[job->state], .pen = job->pen, .chat = job->chat, .job = job->id};
+
+    return log_note(store, &row,
+                    json_pack("{s:s, s:o, s:i, s:i, s:o, s:I}", "state",
+                              store_job_state_name(job->state), "executable",
+                              log_text(job->executable), "exit_code", job->exit_code, "signal",
+                              job->signal, "notice", log_text(job->notice), "total_bytes",
+                              (json_int_t) job->total_bytes),
+                    err);
+}
+
 int store_job_add(struct store *store, struct store_job *job, struct err *err)
 {
     const struct text_bound request = {"the request", job->request, BOUND_JSON, false};
@@ -89,6 +134,8 @@ int store_job_add(struct store *store, struct store_job *job, struct err *err)
     made.asked_ms = store_now_ms(store);
     r = insert(store, &made, err);
     if (r >= 0)
+        r = note_request(store, &made, err);
+    if (r >= 0)
         r = change_commit(&change, err);
     if (r < 0)
         return r;
@@ -97,20 +144,48 @@ int store_job_add(struct store *store, struct store_job *job, struct err *err)
     return 0;
 }
 
-int store_job_update(struct store *store, const struct store_job *job, struct err *err)
+static int find_owner(struct store *store, struct store_job *job, struct err *err)
 {
     AUTO(sql_end) struct sql sql = {0};
-    int r = check(job, err);
+    int r = 0;
 
-    if (r < 0)
-        return r;
+    sql_open(&sql, store, "SELECT pen, chat FROM jobs WHERE id = ?1");
+    sql_text(&sql, job->id);
+    r = sql_step(&sql, err);
+    if (r <= 0)
+        return r < 0 ? r : store_unknown("a job", job->id, err);
+    sql_get_id(&sql, 0, job->pen);
+    sql_get_id(&sql, 1, job->chat);
+    return 0;
+}
+
+static int update(struct store *store, const struct store_job *job, struct err *err)
+{
+    AUTO(sql_end) struct sql sql = {0};
+
     sql_open(&sql, store,
              "UPDATE jobs SET state = ?2, executable = ?3, began_ms = ?4, ended_ms = ?5,"
              " exit_code = ?6, signal = ?7, notice = ?8, total_bytes = ?9, head = ?10, tail = ?11,"
              " report = ?12 WHERE id = ?1");
     bind_state(&sql, job);
-    r = sql_run(&sql, err);
-    return r == 0 ? store_unknown("a job", job->id, err) : r < 0 ? r : 0;
+    return sql_run(&sql, err);
+}
+
+int store_job_update(struct store *store, const struct store_job *job, struct err *err)
+{
+    AUTO(change_end) struct change change = {0};
+    struct store_job whole = *job;
+    int r = check(job, err);
+
+    if (r == 0)
+        r = change_begin(&change, store, err);
+    if (r == 0)
+        r = find_owner(store, &whole, err);
+    if (r == 0)
+        r = update(store, &whole, err);
+    if (r >= 0)
+        r = job_note_state(store, &whole, err);
+    return r < 0 ? r : change_commit(&change, err);
 }
 
 int store_job_evict(struct store *store, const char *pen, uint64_t keep, struct err *err)

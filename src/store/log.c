@@ -1,6 +1,8 @@
 /* Rows that hold each the hash of themselves and of the row before. */
+#include "base/json.h"
 #include "store/store_priv.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <string.h>
 
@@ -90,7 +92,8 @@ static int insert(struct store *store, const struct store_row *row, const unsign
     return sql_run(&sql, err);
 }
 
-int store_log_add(struct store *store, const struct store_row *row, struct err *err)
+/* Inside a change. */
+static int add(struct store *store, const struct store_row *row, struct err *err)
 {
     const struct text_bound bounds[] = {
         {"the kind of the row", row->kind, BOUND_KIND, false},
@@ -99,13 +102,11 @@ int store_log_add(struct store *store, const struct store_row *row, struct err *
         {"the job's id", row->job, STORE_ID_SIZE - 1, true},
         {"the body of the row", row->body, BOUND_JSON, false},
     };
-    AUTO(change_end) struct change change = {0};
     unsigned char hash[HASH_BYTES];
     struct store_row made = *row;
     int r = texts_check(bounds, ARRAY_SIZE(bounds), err);
 
-    if (r == 0)
-        r = change_begin(&change, store, err);
+    assert(store->changing);
     if (r == 0)
         r = read_last(store, &made.number, hash, err);
     if (r < 0)
@@ -115,7 +116,32 @@ int store_log_add(struct store *store, const struct store_row *row, struct err *
         made.at_ms = store_now_ms(store);
     chain(&made, hash);
     r = insert(store, &made, hash, err);
+    return r < 0 ? r : 0;
+}
+
+int store_log_add(struct store *store, const struct store_row *row, struct err *err)
+{
+    AUTO(change_end) struct change change = {0};
+    int r = change_begin(&change, store, err);
+
+    if (r == 0)
+        r = add(store, row, err);
     return r < 0 ? r : change_commit(&change, err);
+}
+
+int log_note(struct store *store, const struct store_row *row, json_t *body_, struct err *err)
+{
+    AUTO(json_free) json_t *body = body_;
+    AUTO_FREE char *text = body == NULL ? NULL : json_dumps(body, JSON_COMPACT);
+    struct store_row whole = *row;
+
+    whole.body = text;
+    return text == NULL ? err_memory(err) : add(store, &whole, err);
+}
+
+json_t *log_text(const char *text)
+{
+    return text == NULL ? json_null() : json_text(text, strlen(text));
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */

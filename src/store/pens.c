@@ -112,6 +112,21 @@ static int refuse_path(const char *path, struct err *err)
     return err_hint(err, "'wattle pens show' with that path tells its id");
 }
 
+/* `pen`: the folder it has from now on; NULL: none. */
+static int note(struct store *store, const char *kind, const char *id, const struct store_pen *pen,
+                struct err *err)
+{
+    const struct store_row row = {.kind = kind, .pen = id};
+
+    if (pen == NULL)
+        return log_note(store, &row, json_object(), err);
+    return log_note(store, &row,
+                    json_pack("{s:o, s:o, s:I, s:I}", "path", log_text(pen->path), "name",
+                              log_text(pen->name), "dev", (json_int_t) pen->dev, "inode",
+                              (json_int_t) pen->inode),
+                    err);
+}
+
 static int insert(struct store *store, const struct store_pen *pen, struct err *err)
 {
     AUTO(sql_end) struct sql sql = {0};
@@ -144,6 +159,8 @@ int store_pen_add(struct store *store, struct store_pen *pen, struct err *err)
         return r;
     made.created_ms = store_now_ms(store);
     r = insert(store, &made, err);
+    if (r >= 0)
+        r = note(store, "pen.add", made.id, &made, err);
     if (r >= 0)
         r = change_commit(&change, err);
     if (r < 0)
@@ -193,10 +210,12 @@ int store_pen_rebind(struct store *store, const char *id, const struct store_pen
         r = move(store, id, to, err);
     if (r >= 0)
         r = clear_grants(store, id, err);
+    if (r >= 0)
+        r = note(store, "pen.rebind", id, to, err);
     return r < 0 ? r : change_commit(&change, err);
 }
 
-int store_pen_remove(struct store *store, const char *id, struct err *err)
+static int delete_row(struct store *store, const char *id, struct err *err)
 {
     AUTO(sql_end) struct sql sql = {0};
     int r = 0;
@@ -204,5 +223,17 @@ int store_pen_remove(struct store *store, const char *id, struct err *err)
     sql_open(&sql, store, "DELETE FROM pens WHERE id = ?1");
     sql_text(&sql, id);
     r = sql_run(&sql, err);
-    return r == 0 ? store_unknown("a pen", id, err) : r < 0 ? r : 0;
+    return r == 0 ? store_unknown("a pen", id, err) : r;
+}
+
+int store_pen_remove(struct store *store, const char *id, struct err *err)
+{
+    AUTO(change_end) struct change change = {0};
+    int r = change_begin(&change, store, err);
+
+    if (r == 0)
+        r = delete_row(store, id, err);
+    if (r >= 0)
+        r = note(store, "pen.remove", id, NULL, err);
+    return r < 0 ? r : change_commit(&change, err);
 }

@@ -115,25 +115,51 @@ int store_open(const char *state_dir, struct store **ret_store, struct err *err)
 
 /* ---- what a crash left -------------------------------------------------------------------- */
 
-static int stop_jobs(struct store *store, const char *notice, struct err *err)
+/* 1: one was stopped, 0: there is none. */
+static int stop_one(struct store *store, const char *notice, struct err *err)
 {
     AUTO(sql_end) struct sql sql = {0};
+    struct store_job job = {.state = STORE_JOB_STOPPED};
+    int r = 0;
 
-    sql_open(&sql, store, "UPDATE jobs SET state = ?1, notice = ?2, ended_ms = ?3 WHERE state < 2");
-    sql_number(&sql, STORE_JOB_STOPPED);
+    sql_open(&sql, store,
+             "UPDATE jobs SET state = ?1, notice = ?2, ended_ms = ?3 WHERE number ="
+             " (SELECT min(number) FROM jobs WHERE state < 2)"
+             " RETURNING id, pen, chat, executable, total_bytes");
+    sql_number(&sql, job.state);
     sql_text(&sql, notice);
     sql_number(&sql, store_now_ms(store));
-    return sql_run(&sql, err);
+    r = sql_step(&sql, err);
+    if (r <= 0)
+        return r;
+    sql_get_id(&sql, 0, job.id);
+    sql_get_id(&sql, 1, job.pen);
+    sql_get_id(&sql, 2, job.chat);
+    job.executable = sql_get_text(&sql, 3);
+    job.total_bytes = sql_get_number(&sql, 4);
+    job.notice = notice;
+    r = job_note_state(store, &job, err);
+    return r < 0 ? r : 1;
 }
 
-static int end_turns(struct store *store, const char *why, struct err *err)
+/* 1: one was ended, 0: there is none. */
+static int end_one(struct store *store, const char *why, struct err *err)
 {
-    AUTO(sql_end) struct sql sql = {0};
+    char turn[STORE_ID_SIZE] = "";
+    int r = 0;
 
-    sql_open(&sql, store, "UPDATE turns SET ended_ms = ?1, why = ?2 WHERE ended_ms IS NULL");
-    sql_number(&sql, store_now_ms(store));
-    sql_text(&sql, why);
-    return sql_run(&sql, err);
+    {
+        AUTO(sql_end) struct sql sql = {0};
+
+        sql_open(&sql, store,
+                 "SELECT id FROM turns WHERE ended_ms IS NULL ORDER BY number LIMIT 1");
+        r = sql_step(&sql, err);
+        if (r <= 0)
+            return r;
+        sql_get_id(&sql, 0, turn);
+    }
+    r = turn_end(store, turn, why, err);
+    return r < 0 ? r : 1;
 }
 
 int store_finish_crashed(struct store *store, const char *notice, uint64_t *ret_jobs,
@@ -141,19 +167,24 @@ int store_finish_crashed(struct store *store, const char *notice, uint64_t *ret_
 {
     const struct text_bound bound = {"the notice", notice, BOUND_NOTICE, false};
     AUTO(change_end) struct change change = {0};
-    int jobs = 0;
+    uint64_t jobs = 0;
     int r = texts_check(&bound, 1, err);
 
     if (r == 0)
         r = change_begin(&change, store, err);
     if (r < 0)
         return r;
-    jobs = stop_jobs(store, notice, err);
-    r = jobs < 0 ? jobs : end_turns(store, notice, err);
-    if (r >= 0)
+    while ((r = stop_one(store, notice, err)) > 0)
+        jobs++;
+    if (r == 0) {
+        do
+            r = end_one(store, notice, err);
+        while (r > 0);
+    }
+    if (r == 0)
         r = change_commit(&change, err);
     if (r < 0)
         return r;
-    *ret_jobs = (uint64_t) jobs;
+    *ret_jobs = jobs;
     return 0;
 }

@@ -194,7 +194,9 @@ struct store_call {
 int store_grant_match(struct store *store, const struct store_call *call,
                       int (*each)(void *context, const struct store_grant *grant), void *context,
                       struct err *err) MUST_CHECK;
-int store_grant_used(struct store *store, const char *id, struct err *err) MUST_CHECK;
+/* `job`: what it was used for. */
+int store_grant_used(struct store *store, const char *id, const char *job,
+                     struct err *err) MUST_CHECK;
 
 /* ---- the log --------------------------------------------------------------------------------- */
 

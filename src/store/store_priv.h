@@ -7,6 +7,7 @@
 #include "store/store.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <sqlite3.h>
 
 #define STORE_FILE "wattle.db"
@@ -101,6 +102,19 @@ struct change {
 int change_begin(struct change *change, struct store *store, struct err *err) MUST_CHECK;
 int change_commit(struct change *change, struct err *err) MUST_CHECK;
 void change_end(struct change *change);
+
+/* ---- what was done goes into the log with it: log.c ----------------------------------------- */
+
+/* Inside the change it tells of: both are there afterwards, or neither. `row` without its body;
+ * `body` is taken over, NULL: out of memory. */
+int log_note(struct store *store, const struct store_row *row, json_t *body,
+             struct err *err) MUST_CHECK;
+json_t *log_text(const char *text); /* any bytes; NULL is null */
+
+/* What a job has come to, with the ids of whose it is. */
+int job_note_state(struct store *store, const struct store_job *job, struct err *err) MUST_CHECK;
+/* Inside a change. Of a turn that was ended before nothing is changed. */
+int turn_end(struct store *store, const char *id, const char *why, struct err *err) MUST_CHECK;
 
 /* ---- what may be stored: texts.c ---------------------------------------------------------- */
 

@@ -87,7 +87,7 @@ static void change_job(struct child *child)
 static void change_log(struct child *child)
 {
     static char body[9000]; /* more than a page */
-    const struct store_row row = {.kind = "job.run", .pen = child->pen, .body = body};
+    const struct store_row row = {.kind = "test", .pen = child->pen, .body = body};
 
     memset(body, 'x', draw(child, sizeof body - 1) + 1);
     DONE(child->world, store_log_add(child->world->store, &row, &child->world->err));
@@ -117,7 +117,7 @@ static struct told look(struct world *world)
         .ended = number_of(world, "SELECT count(*) FROM turns WHERE why = 'over'"),
         .jobs = number_of(world, "SELECT count(*) FROM jobs"),
         .finished = number_of(world, "SELECT count(*) FROM jobs WHERE state = 2"),
-        .rows = number_of(world, "SELECT count(*) FROM log"),
+        .rows = number_of(world, "SELECT count(*) FROM log WHERE kind = 'test'"),
     };
 }
 
@@ -134,6 +134,26 @@ static void at_most_one_more(const struct told *there, const struct told *told)
     assert_true(more <= 1);
 }
 
+/* What was done is in the log, and nothing else is. */
+static void each_change_has_its_row(struct world *world)
+{
+    static const char *const pairs[][2] = {
+        {"SELECT sum(revision) FROM pens", "'grant.put', 'pen.rebind'"},
+        {"SELECT count(*) FROM turns", "'turn.begin'"},
+        {"SELECT count(*) FROM turns WHERE ended_ms IS NOT NULL", "'turn.end'"},
+        {"SELECT count(*) FROM jobs", "'job.request'"},
+        {"SELECT count(*) FROM jobs WHERE state > 1", "'job.end'"},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+        char text[256];
+
+        (void) snprintf(text, sizeof text, "SELECT count(*) FROM log WHERE kind IN (%s)",
+                        pairs[i][1]);
+        assert_int_equal(number_of(world, text), number_of(world, pairs[i][0]));
+    }
+}
+
 static void each_change_is_whole(struct world *world)
 {
     uint64_t jobs = 0;
@@ -148,10 +168,12 @@ static void each_change_is_whole(struct world *world)
                                       " WHERE (state = 2) <> (notice IS 'done')"
                                       " AND notice IS NOT 'crashed'"),
                      0);
+    each_change_has_its_row(world);
     DONE(world, store_finish_crashed(world->store, "crashed", &jobs, &world->err));
     assert_true(jobs <= 1);
     assert_int_equal(number_of(world, "SELECT count(*) FROM jobs WHERE state < 2"), 0);
     assert_int_equal(number_of(world, "SELECT count(*) FROM turns WHERE ended_ms IS NULL"), 0);
+    each_change_has_its_row(world);
     DONE(world, store_check(world->store, &world->err));
 }
 

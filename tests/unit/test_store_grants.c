@@ -83,13 +83,14 @@ static void uses_are_counted_and_are_no_change(void **state)
     struct grants grants;
 
     world->now_ms = 9;
-    DONE(world, store_grant_used(world->store, grant.id, &world->err));
-    DONE(world, store_grant_used(world->store, grant.id, &world->err));
+    DONE(world, store_grant_used(world->store, grant.id, "j-x", &world->err));
+    DONE(world, store_grant_used(world->store, grant.id, "j-x", &world->err));
     grants = list(world, pen.id);
     assert_int_equal(grants.items[0].uses, 2);
     assert_int_equal(grants.items[0].used_ms, 9);
     assert_int_equal(revision_of(world, pen.id), 1);
-    REFUSED(world, store_grant_used(world->store, "g-x", &world->err), ENOENT, "store.unknown");
+    REFUSED(world, store_grant_used(world->store, "g-x", "j-x", &world->err), ENOENT,
+            "store.unknown");
 }
 
 static void validation_is_told_apart_from_failing_to_save(void **state)
@@ -184,7 +185,7 @@ static void equal_executable_and_scope_is_one_row(void **state)
 
     wide.network = true;
     DONE(world, put(world, &wide, 0));
-    DONE(world, store_grant_used(world->store, wide.id, &world->err));
+    DONE(world, store_grant_used(world->store, wide.id, "j-x", &world->err));
     world->now_ms = 2000;
     later.executable.inode = 99;
     DONE(world, put(world, &later, 1));
@@ -213,7 +214,7 @@ static void an_edit_replaces_its_entry(void **state)
 
     grant.network = true;
     DONE(world, put(world, &grant, 0));
-    DONE(world, store_grant_used(world->store, grant.id, &world->err));
+    DONE(world, store_grant_used(world->store, grant.id, "j-x", &world->err));
     get_chat(world, pen.id, "default", chat);
     memcpy(grant.chat, chat, sizeof chat);
     grant.network = false; /* narrower: what the owner took away is not merged back */

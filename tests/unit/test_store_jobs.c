@@ -279,6 +279,97 @@ static void rows_are_numbered_in_their_order(void **state)
     assert_string_equal(text, "");
 }
 
+static int see_kind(void *context, const struct store_row *row)
+{
+    char *text = context;
+    const size_t size = strlen(text);
+
+    (void) snprintf(text + size, 1024 - size, "%s%s%s%s ", row->kind, row->pen != NULL ? "+p" : "",
+                    row->chat != NULL ? "+c" : "", row->job != NULL ? "+j" : "");
+    return 0;
+}
+
+static void change_all(struct world *world)
+{
+    struct store *store = world->store;
+    const struct store_pen pen = add_pen(world, "/w/a"), other = add_pen(world, "/w/b");
+    struct store_pen to = {.path = (char *) (uintptr_t) "/w/c"};
+    struct store_file file = {.path = (char *) (uintptr_t) "/x", .access = STORE_READ};
+    char chat[STORE_ID_SIZE], turn[STORE_ID_SIZE];
+    struct store_grant grant;
+    struct store_job job;
+
+    memcpy(file.pen, pen.id, sizeof file.pen);
+    DONE(world, store_file_add(store, &file, &world->err));
+    DONE(world, store_file_edit(store, &file, &world->err));
+    DONE(world, store_file_remove(store, pen.id, file.id, &world->err));
+    get_chat(world, pen.id, "default", chat);
+    get_chat(world, pen.id, "default", chat); /* is there: no row */
+    grant = put_grant(world, pen.id, chat, "/bin/sh");
+    DONE(world, store_turn_begin(store, chat, turn, &world->err));
+    job = add_job(world, pen.id, chat, STORE_JOB_AWAITING);
+    DONE(world, store_job_update(store, &job, &world->err));
+    DONE(world, store_grant_used(store, grant.id, job.id, &world->err));
+    job.state = STORE_JOB_RUNNING;
+    DONE(world, store_job_update(store, &job, &world->err));
+    job.state = STORE_JOB_EXITED;
+    DONE(world, store_job_update(store, &job, &world->err));
+    job.state = STORE_JOB_REFUSED;
+    DONE(world, store_job_update(store, &job, &world->err));
+    DONE(world, store_turn_end(store, turn, "over", &world->err));
+    DONE(world, store_turn_end(store, turn, "again", &world->err)); /* was over: no row */
+    DONE(world, store_grant_remove(store, grant.id, STORE_ANY_REVISION, &world->err));
+    DONE(world, store_chat_move(store, chat, other.id, &world->err));
+    DONE(world, store_chat_delete(store, chat, &world->err));
+    DONE(world, store_pen_rebind(store, pen.id, &to, &world->err));
+    DONE(world, store_pen_remove(store, pen.id, &world->err));
+}
+
+static void what_is_decided_is_in_the_log(void **state)
+{
+    struct world *world = *state;
+    char text[1024] = "";
+
+    change_all(world);
+    DONE(world, store_log_each(world->store, 0, 0, see_kind, text, &world->err));
+    assert_string_equal(text,
+                        "pen.add+p pen.add+p file.add+p file.edit+p file.remove+p chat.add+p+c "
+                        "grant.put+p+c turn.begin+p+c job.request+p+c+j job.wait+p+c+j "
+                        "grant.use+p+j job.start+p+c+j job.end+p+c+j job.refuse+p+c+j "
+                        "turn.end+p+c grant.remove+p chat.move+p+c chat.delete+p+c "
+                        "pen.rebind+p pen.remove+p ");
+    DONE(world, store_check(world->store, &world->err));
+}
+
+static void what_was_not_changed_is_not_in_the_log(void **state)
+{
+    struct world *world = *state;
+    struct store_job job = {.id = "j-x"};
+    struct store_pen pen = add_pen(world, "/w/a");
+
+    REFUSED(world, store_pen_add(world->store, &pen, &world->err), EEXIST, "store.exists");
+    REFUSED(world, store_pen_remove(world->store, "p-x", &world->err), ENOENT, "store.unknown");
+    REFUSED(world, store_turn_begin(world->store, "c-x", job.turn, &world->err), ENOENT,
+            "store.unknown");
+    REFUSED(world, store_job_update(world->store, &job, &world->err), ENOENT, "store.unknown");
+    REFUSED(world, store_grant_used(world->store, "g-x", "j-x", &world->err), ENOENT,
+            "store.unknown");
+    assert_int_equal(number_of(world, "SELECT count(*) FROM log"), 1);
+}
+
+/* A model may ask for much, and rows are for ever. */
+static void a_long_request_is_cut_in_the_log(void **state)
+{
+    struct world *world = *state;
+    static char request[1 << 20];
+    struct store_job job = {.pen = "p-x", .request = request};
+
+    memset(request, 'x', sizeof request - 1);
+    DONE(world, store_job_add(world->store, &job, &world->err));
+    assert_true(number_of(world, "SELECT length(body) FROM log") < 5000);
+    assert_int_equal(number_of(world, "SELECT length(request) FROM jobs"), sizeof request - 1);
+}
+
 static void refuses_rows_without_a_kind_or_a_body(void **state)
 {
     struct world *world = *state;
@@ -341,6 +432,9 @@ int main(void)
         WITH_STORE(eviction_keeps_what_runs),
         WITH_STORE(nothing_runs_for_ever),
         WITH_STORE(rows_are_numbered_in_their_order),
+        WITH_STORE(what_is_decided_is_in_the_log),
+        WITH_STORE(what_was_not_changed_is_not_in_the_log),
+        WITH_STORE(a_long_request_is_cut_in_the_log),
         WITH_STORE(refuses_rows_without_a_kind_or_a_body),
         WITH_STORE(an_edit_of_the_log_is_found),
         WITH_STORE(rows_after_a_broken_hash_do_not_mend_it),
