@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "host/chunk.h"
 #include "host/host_priv.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BACKLOG = 64, CHUNK_BYTES = 64 << 10 };
+enum { BACKLOG = 64 };
 
 static const char *const names[] = {
     [RPC_MODEL] = RPC_MODEL_SOCKET,
@@ -151,15 +152,6 @@ static void take_bytes(struct host_client *client, const char *bytes, size_t siz
     watch(client);
 }
 
-static void make_room(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
-{
-    (void) handle;
-    (void) suggested;
-    *ret = uv_buf_init(malloc(CHUNK_BYTES), CHUNK_BYTES);
-    if (ret->base == NULL)
-        ret->len = 0;
-}
-
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes)
 {
     struct host_client *client = stream->data;
@@ -250,7 +242,8 @@ static void on_connection(uv_stream_t *listener, int status)
     (void) uv_timer_init(&host->loop, &client->patience);
     client->pipe.data = client->patience.data = client;
     if (host->ending || uv_accept(listener, (uv_stream_t *) &client->pipe) < 0 ||
-        !is_owner(client) || uv_read_start((uv_stream_t *) &client->pipe, make_room, on_read) < 0) {
+        !is_owner(client) ||
+        uv_read_start((uv_stream_t *) &client->pipe, chunk_make, on_read) < 0) {
         host_client_close(client);
         return;
     }

@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "host/chunk.h"
 #include "job/wire.h"
 #include "policy/codec.h"
 
@@ -11,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { JOB_FD = 3, CHUNK_BYTES = 64 << 10 };
+enum { JOB_FD = 3 };
 
 struct worker {
     struct worker_events events;
@@ -161,15 +162,6 @@ static void take_frame(struct worker *worker)
     }
     buf_free(&worker->frame);
     buf_init(&worker->frame, WIRE_LIMIT_BYTES);
-}
-
-static void make_room(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
-{
-    (void) handle;
-    (void) suggested;
-    *ret = uv_buf_init(malloc(CHUNK_BYTES), CHUNK_BYTES);
-    if (ret->base == NULL)
-        ret->len = 0;
 }
 
 static void take_bytes(struct worker *worker, const char *bytes, size_t size)
@@ -335,7 +327,7 @@ static int begin(struct worker *worker, const struct worker_start *start, int *f
         return err_set(err, -r, "host.worker", "cannot use a socket");
     fds[0] = -1;
     r = send_start(worker, start, err);
-    if (r == 0 && uv_read_start((uv_stream_t *) &worker->pipe, make_room, on_read) < 0)
+    if (r == 0 && uv_read_start((uv_stream_t *) &worker->pipe, chunk_make, on_read) < 0)
         r = err_set(err, EIO, "host.worker", "cannot read from a socket");
     return r;
 }
