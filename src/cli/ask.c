@@ -81,9 +81,12 @@ static int put_words(json_t *params, const struct ask_param *param, const char *
                      const char *title, struct err *err)
 {
     for (; param != NULL && param->key != NULL; param++) {
-        const char *word = *words != NULL ? *words++ : param->usual;
+        const char *word;
         int r;
 
+        if (json_object_get(params, param->key) != NULL)
+            continue; /* an option said it */
+        word = *words != NULL ? *words++ : param->usual;
         if (word == NULL && param->optional)
             continue;
         if (word == NULL) {
@@ -106,10 +109,12 @@ static int make_params(const struct ask *ask, const struct values *values, const
 {
     AUTO(json_free) json_t *params = json_object();
     const struct ask_param *option = ask->options;
-    int r = params == NULL ? err_memory(err) : put_words(params, ask->words, words, title, err);
+    int r = params == NULL ? err_memory(err) : 0;
 
     for (; r == 0 && option != NULL && option->key != NULL; option++)
         r = put_option(params, option, values, err);
+    if (r == 0)
+        r = put_words(params, ask->words, words, title, err);
     if (r == 0)
         *ret_params = TAKE_PTR(params);
     return r;

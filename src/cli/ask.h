@@ -46,7 +46,7 @@ struct ask {
     const char *verb; /* where a word chooses between several: that word */
     const char *method;
     const struct ask_param *words;    /* in their order; NULL: none */
-    const struct ask_param *options;  /* NULL: none */
+    const struct ask_param *options;  /* NULL: none; one with the key of a word stands for it */
     const char *list;                 /* of the answer, what is shown as a table; NULL: all of it */
     const struct ask_column *columns; /* NULL: nothing is said about success */
     bool only_running;                /* no host is started */

@@ -3,8 +3,10 @@
 #include "cli/cmd.h"
 #include "cli/option_rows.h"
 
-static const struct option_group *const add_groups[] = {&options_grants_add, &options_json,
-                                                        &options_help, NULL};
+static const struct option_group *const add_groups[] = {&options_grants_pen, &options_grants_add,
+                                                        &options_json, &options_help, NULL};
+static const struct option_group *const list_groups[] = {&options_grants_pen, &options_json,
+                                                         &options_help, NULL};
 static const struct option_group *const groups[] = {&options_json, &options_help, NULL};
 
 static const struct ask_column lines[] = {
@@ -30,6 +32,7 @@ static const struct ask ask_add = {
                                         {.key = NULL}},
     .options =
         (const struct ask_param[]){
+            {"pen", ASK_PEN, offsetof(struct values, pen), false, NULL},
             {"chat", ASK_TEXT, offsetof(struct values, chat), false, NULL},
             {"network", ASK_FLAG, offsetof(struct values, network), false, NULL},
             {.key = NULL}},
@@ -38,8 +41,8 @@ static const struct ask ask_add = {
 const struct cmd cmd_grants_add = {
     .name = "grants",
     .verb = "add",
-    .args = "PEN PROGRAM",
-    .summary = "let models run PROGRAM in PEN, with any arguments",
+    .args = "[PEN] PROGRAM",
+    .summary = "let models run PROGRAM in PEN (or --pen PEN), with any arguments",
     .groups = add_groups,
     .ask = &ask_add,
 };
@@ -48,6 +51,9 @@ static const struct ask ask_list = {
     .method = "grants.list",
     .words =
         (const struct ask_param[]){{.key = "pen", .kind = ASK_PEN, .usual = "."}, {.key = NULL}},
+    .options =
+        (const struct ask_param[]){{"pen", ASK_PEN, offsetof(struct values, pen), false, NULL},
+                                   {.key = NULL}},
     .list = "grants",
     .columns = columns,
 };
@@ -56,7 +62,7 @@ const struct cmd cmd_grants_list = {
     .verb = "list",
     .args = "[PEN]",
     .summary = "list what models may run in PEN without asking",
-    .groups = groups,
+    .groups = list_groups,
     .ask = &ask_list,
 };
 

@@ -149,6 +149,13 @@ const struct option_group options_jobs_logs = {
          "go on until the command is over"}),
 };
 
+const struct option_group options_grants_pen = {
+    .title = "Which",
+    .rows = ROWS(
+        {"pen", 0, OPTION_TEXT, AT(pen), "PEN", OPTION_FOLDER, NULL,
+         "the pen, by its id or its folder, instead of the first word"}),
+};
+
 const struct option_group options_grants_add = {
     .title = "How far",
     .rows = ROWS(

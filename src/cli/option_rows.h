@@ -21,6 +21,7 @@ extern const struct option_group options_pens_add;
 extern const struct option_group options_of_pen; /* --pen, of a list */
 extern const struct option_group options_jobs_list;
 extern const struct option_group options_jobs_logs;
+extern const struct option_group options_grants_pen;
 extern const struct option_group options_grants_add;
 extern const struct option_group options_quiet;  /* -q alone */
 extern const struct option_group options_talk;   /* -q and -v of a run */
