@@ -3,12 +3,17 @@
 #include "cli/cmd.h"
 #include "cli/option_rows.h"
 
-static const struct ask_column pen_lines[] = {
+static const struct ask_column note_columns[] = {
+    {.title = "NOTE", .key = "note"},
+    {.title = NULL},
+};
+static const struct ask_column made_lines[] = {
     {.title = "id", .key = "id"},
     {.title = "folder", .key = "path"},
     {.title = "name", .key = "name"},
     {.title = "state", .key = "state"},
     {.title = "since", .key = "created_ms", .show = ASK_SHOW_TIME},
+    {.title = "notes", .key = "notes", .show = ASK_SHOW_TABLE, .of = note_columns},
     {.title = NULL},
 };
 static const struct ask_column pen_columns[] = {
@@ -58,7 +63,7 @@ static const struct ask ask_add = {
     .options =
         (const struct ask_param[]){{"name", ASK_TEXT, offsetof(struct values, name), false, NULL},
                                    {.key = NULL}},
-    .columns = pen_lines,
+    .columns = made_lines,
 };
 const struct cmd cmd_pens_add = {
     .name = "pens",
@@ -98,7 +103,7 @@ static const struct ask ask_rebind = {
     .words = (const struct ask_param[]){{.key = "pen", .kind = ASK_PEN},
                                         {.key = "path", .kind = ASK_PATH},
                                         {.key = NULL}},
-    .columns = pen_lines,
+    .columns = made_lines,
 };
 const struct cmd cmd_pens_rebind = {
     .name = "pens",

@@ -7,6 +7,7 @@
 #define WATTLE_DERIVE_DERIVE_H
 
 #include "policy/policy.h"
+#include "policy/settings.h"
 
 /* Who runs wattle, and where wattle's own things are. */
 struct derive_owner {
@@ -55,7 +56,9 @@ struct derive_request {
     bool caches_given;               /* --caches; else the owner's files decide, else the pen's */
     enum policy_caches caches;
     bool pin_command;
-    bool guard_off; /* names will not be guarded: what leads to some is not looked for */
+    bool
+        stored_path; /* folders are searched as config.json says (wattle.path), not as $PATH does */
+    bool guard_off;  /* names will not be guarded: what leads to some is not looked for */
 };
 
 /* Reads one settings file as a run would: whose it is, who may change it, what it says. Where it
@@ -63,6 +66,11 @@ struct derive_request {
  * derive.location, settings.*. */
 int derive_settings_check(const struct derive_owner *owner, const char *path,
                           struct err *err) MUST_CHECK;
+
+/* The owner's config.json; one that is not there is an empty one. Caller frees with
+ * settings_freep. Errors as above. */
+int derive_settings_own(const struct derive_owner *owner, struct settings **ret_settings,
+                        struct err *err) MUST_CHECK;
 
 /* On ENOENT derive.command-missing (exit 127) and EACCES derive.command-not-executable (126) the
  * error says where was looked. Others: derive.pen-*, derive.path-*, derive.location, settings.*. */

@@ -109,6 +109,24 @@ int derive_settings_check(const struct derive_owner *owner, const char *path, st
     return read_settings(&work, &file, &settings, err);
 }
 
+int derive_settings_own(const struct derive_owner *owner, struct settings **ret_settings,
+                        struct err *err)
+{
+    static const char empty[] = "{}";
+    const struct derivation work = {.machine = &derive_this_machine, .owner = owner};
+    AUTO_FREE char *path = path_join(owner->config_dir, "config.json");
+    AUTO(file_free)
+    struct file file = {.path = path, .name = "config.json", .source = SETTINGS_OWNER};
+    struct stat seen;
+
+    if (path == NULL)
+        return err_memory(err);
+    if (lstat(path, &seen) < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return settings_parse(empty, sizeof empty - 1, file.name, owner->home, file.source,
+                              ret_settings, err);
+    return read_settings(&work, &file, ret_settings, err);
+}
+
 /* ---- all of them ------------------------------------------------------------------------- */
 
 /* `label` says who named it: "-p". */

@@ -1,8 +1,9 @@
 /* Where commands are looked for, and which of those folders are on PATH inside.
  *
- * The caller's PATH in its order; then toolchains that are not on it; then the system's folders. An
- * entry whose folder shows inside stays on PATH. One that does not is searched for the command
- * itself, and no more: a script of the owner's in ~/bin can be run, what else lies there stays out.
+ * The caller's PATH in its order, or the one that the owner stored; then toolchains that are not on
+ * it; then the system's folders. An entry whose folder shows inside stays on PATH. One that does
+ * not is searched for the command itself, and no more: a script of the owner's in ~/bin can be run,
+ * what else lies there stays out.
  */
 #include "base/path.h"
 #include "base/str.h"
@@ -143,6 +144,29 @@ static int add_callers(struct derivation *work, struct err *err)
     return 0;
 }
 
+/* What config.json names, for those who have no caller: a model's command. */
+static int add_stored(struct derivation *work, struct err *err)
+{
+    bool given = false;
+
+    for (size_t i = 0; i < work->settings_count; i++) {
+        const struct settings *settings = work->settings[i];
+
+        given = given || settings->search_given;
+        for (size_t k = 0; k < settings->search_count; k++) {
+            const int r = add_entry(work, settings->search[k], err);
+
+            if (r < 0)
+                return r;
+        }
+    }
+    return given ? 0
+                 : derive_note(work, err,
+                               "config.json stores no folders of your PATH (wattle.path): models' "
+                               "commands are looked for in the system's folders and in those of "
+                               "toolchains that are known");
+}
+
 static int add_all(struct derivation *work, const char *const *folders, size_t count,
                    struct err *err)
 {
@@ -155,7 +179,7 @@ static int add_all(struct derivation *work, const char *const *folders, size_t c
 
 int derive_search_find(struct derivation *work, struct err *err)
 {
-    int r = add_callers(work, err);
+    int r = work->request->stored_path ? add_stored(work, err) : add_callers(work, err);
 
     if (r == 0)
         r = derive_toolchain_folders(work, err);

@@ -26,6 +26,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { DAY_MS = 24 * 60 * 60 * 1000 };
 enum { EXIT_BUSY = 3, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 const struct host_limits host_default_limits = {
@@ -33,12 +34,16 @@ const struct host_limits host_default_limits = {
     .hello_ms = 10000,
     .half_ms = 30000,
     .foreground_ms = 45000,
+    .deadline_least_ms = 1000,
+    .deadline_most_ms = 600000,
+    .deadline_usual_ms = 120000,
     .approval_ms = 600000,
     .turn_jobs = 4,
     .jobs = 32,
     .records = 100,
     .requests = 64,
     .pending_bytes = RPC_MESSAGE_LIMIT_BYTES + sizeof(uint32_t),
+    .copy_bytes = UINT64_C(256) << 20,
 };
 
 /* ---- the word to who started it -------------------------------------------------------------- */
@@ -187,6 +192,46 @@ static int start_loop(struct host *host, struct err *err)
     return host_doors_open(host, err);
 }
 
+static uint64_t given(uint64_t usual, uint64_t said)
+{
+    return said != 0 ? said : usual;
+}
+
+/* More than a day is more than the tool of `wattle mcp` takes. */
+static int check_limits(const struct host_limits *limits, struct err *err)
+{
+    if (limits->deadline_most_ms > DAY_MS)
+        return err_set(err, EINVAL, "settings.value",
+                       "config.json: 'wattle.host.deadlineMost' can be at most 24h");
+    if (limits->deadline_least_ms <= limits->deadline_most_ms)
+        return 0;
+    return err_set(err, EINVAL, "settings.value",
+                   "config.json: 'wattle.host.deadlineLeast' is more than "
+                   "'wattle.host.deadlineMost'");
+}
+
+/* Once: what the owner changes counts for the next host. */
+static int read_limits(struct host *host, struct err *err)
+{
+    AUTO(settings_freep) struct settings *settings = NULL;
+    struct host_limits *limits = &host->limits;
+    const struct settings_host *said;
+    int r = derive_settings_own(host->owner, &settings, err);
+
+    if (r < 0)
+        return r;
+    said = &settings->host;
+    limits->turn_jobs = (unsigned) given(limits->turn_jobs, said->turn_jobs);
+    limits->jobs = (unsigned) given(limits->jobs, said->jobs);
+    limits->deadline_least_ms = given(limits->deadline_least_ms, said->deadline_least_ms);
+    limits->deadline_most_ms = given(limits->deadline_most_ms, said->deadline_most_ms);
+    limits->foreground_ms = given(limits->foreground_ms, said->foreground_ms);
+    limits->records = given(limits->records, said->records);
+    limits->idle_ms = given(limits->idle_ms, said->idle_ms);
+    limits->copy_bytes = given(limits->copy_bytes, said->copy_bytes);
+    return check_limits(limits, err);
+}
+
 static int start(struct host *host, struct err *err)
 {
     int r = take_lock(host, err);
@@ -195,6 +240,8 @@ static int start(struct host *host, struct err *err)
         r = find_job_program(host, err);
     if (r == 0)
         r = derive_owner_find(NULL, &host->owner, err);
+    if (r == 0)
+        r = read_limits(host, err);
     if (r == 0)
         r = open_store(host, err);
     return r == 0 ? start_loop(host, err) : r;

@@ -27,12 +27,15 @@ struct host_limits {
     uint64_t hello_ms;      /* for the first message */
     uint64_t half_ms;       /* for the rest of a message */
     uint64_t foreground_ms; /* a run is waited for */
-    uint64_t approval_ms;   /* until an unanswered request is refused */
-    unsigned turn_jobs;     /* running at once, of a turn */
-    unsigned jobs;          /* of the host */
-    uint64_t records;       /* kept of a pen */
-    unsigned requests;      /* open, of a client */
-    size_t pending_bytes;   /* of answers a client does not read */
+    uint64_t deadline_least_ms, deadline_most_ms;
+    uint64_t deadline_usual_ms; /* when a call names none */
+    uint64_t approval_ms;       /* until an unanswered request is refused */
+    unsigned turn_jobs;         /* running at once, of a turn */
+    unsigned jobs;              /* of the host */
+    uint64_t records;           /* kept of a pen */
+    unsigned requests;          /* open, of a client */
+    size_t pending_bytes;       /* of answers a client does not read */
+    uint64_t copy_bytes;        /* of one command that jobs could change */
 };
 extern const struct host_limits host_default_limits;
 

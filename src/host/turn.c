@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEADLINE_MOST_S = 600, DEADLINE_USUAL_S = 120, WAIT_MOST_S = 10, ARGS_MOST = 65536 };
+enum { WAIT_MOST_S = 10, ARGS_MOST = 65536 };
 
 /* ---- the turn -------------------------------------------------------------------------------- */
 
@@ -168,12 +168,37 @@ static int read_argv(const json_t *params, struct host_job_wish *wish, struct er
     return 0;
 }
 
-static int read_wish(const json_t *params, struct host_job_wish *wish, struct err *err)
+/* In whole seconds on the wire. What is usual gives way to the owner's bounds. */
+static int read_deadline(const struct host_limits *limits, const json_t *params,
+                         uint64_t *ret_deadline_ms, struct err *err)
+{
+    uint64_t deadline_s = UINT64_MAX, deadline_ms = limits->deadline_usual_ms;
+    int r = host_params_number(params, "deadline_seconds", UINT32_MAX, &deadline_s, err);
+
+    if (r < 0)
+        return r;
+    if (deadline_s == UINT64_MAX) {
+        if (deadline_ms > limits->deadline_most_ms)
+            deadline_ms = limits->deadline_most_ms;
+        *ret_deadline_ms =
+            deadline_ms < limits->deadline_least_ms ? limits->deadline_least_ms : deadline_ms;
+        return 0;
+    }
+    *ret_deadline_ms = deadline_s * 1000;
+    if (*ret_deadline_ms >= limits->deadline_least_ms &&
+        *ret_deadline_ms <= limits->deadline_most_ms)
+        return 0;
+    return err_set(err, EINVAL, "rpc.params", "'deadline_seconds' has to be from %llu to %llu",
+                   (unsigned long long) (limits->deadline_least_ms + 999) / 1000,
+                   (unsigned long long) limits->deadline_most_ms / 1000);
+}
+
+static int read_wish(const struct host_limits *limits, const json_t *params,
+                     struct host_job_wish *wish, struct err *err)
 {
     static const char *const keys[] = {
         "command", "args", "working_directory", "network", "background", "deadline_seconds", NULL};
     const char *directory = ".";
-    uint64_t deadline_s = DEADLINE_USUAL_S;
     int r = host_params_check(params, keys, err);
 
     if (r == 0)
@@ -185,12 +210,9 @@ static int read_wish(const json_t *params, struct host_job_wish *wish, struct er
     if (r == 0)
         r = host_params_flag(params, "background", &wish->background, err);
     if (r == 0)
-        r = host_params_number(params, "deadline_seconds", DEADLINE_MOST_S, &deadline_s, err);
-    if (r == 0 && deadline_s == 0)
-        r = err_set(err, EINVAL, "rpc.params", "'deadline_seconds' has to be at least 1");
+        r = read_deadline(limits, params, &wish->deadline_ms, err);
     if (r < 0)
         return r;
-    wish->deadline_ms = deadline_s * 1000;
     wish->working_directory = strdup(directory);
     wish->request = json_dumps(params, JSON_COMPACT);
     return wish->working_directory == NULL || wish->request == NULL ? err_memory(err) : 0;
@@ -209,7 +231,7 @@ void host_job_run(struct host_request *request, const json_t *params)
     int r = check_turn(client, &err);
 
     if (r == 0)
-        r = read_wish(params, &wish, &err);
+        r = read_wish(&client->host->limits, params, &wish, &err);
     if (r == 0 && client->turn->pen.id[0] == '\0')
         r = enter(client->host, client->turn, &err);
     if (r == 0 && client->turn->pen.id[0] == '\0') {

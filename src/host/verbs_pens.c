@@ -89,6 +89,23 @@ static void free_making(void *value)
     free(making);
 }
 
+/* What of the owner's settings does not work here, or is missing. */
+static json_t *notes_of(const struct policy *policy)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < policy_notes(policy); i++) {
+        const char *note = policy_note_at(policy, i);
+
+        if (json_array_append_new(list, json_pack("{s:o}", "note", json_text(note, strlen(note)))) <
+            0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
 static json_t *make(struct host *host, void *value, const struct policy *policy, struct err *err)
 {
     struct making *making = value;
@@ -96,7 +113,6 @@ static json_t *make(struct host *host, void *value, const struct policy *policy,
     json_t *object;
     int r;
 
-    (void) policy;
     if (making->id == NULL)
         r = store_pen_add(host->store, &making->pen, err);
     else
@@ -108,7 +124,10 @@ static json_t *make(struct host *host, void *value, const struct policy *policy,
         return NULL;
     object = pen_object(&made);
     store_pen_free(&made);
-    return object;
+    if (object == NULL || json_object_set_new(object, "notes", notes_of(policy)) == 0)
+        return object;
+    json_decref(object);
+    return NULL;
 }
 
 /* Takes `id`. */

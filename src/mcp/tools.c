@@ -23,7 +23,8 @@
     "the pen\"},"                                                                                  \
     "\"network\":{\"type\":\"boolean\",\"default\":false,\"description\":\"the owner has to "      \
     "allow it separately\"},"                                                                      \
-    "\"deadline_seconds\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":600,\"default\":120},"   \
+    "\"deadline_seconds\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":86400,"                  \
+    "\"default\":120,\"description\":\"at most 600, unless the owner set another bound\"},"        \
     "\"background\":{\"type\":\"boolean\",\"default\":false,\"description\":\"answer at once\"}}}"
 
 #define STATUS_INPUT                                                                               \
@@ -118,7 +119,7 @@ static const struct argument run_arguments[] = {
     {.name = "args", .kind = TEXTS},
     {.name = "working_directory", .kind = TEXT},
     {.name = "network", .kind = FLAG},
-    {.name = "deadline_seconds", .kind = NUMBER, .least = 1, .most = 600},
+    {.name = "deadline_seconds", .kind = NUMBER, .least = 1, .most = 86400},
     {.name = "background", .kind = FLAG},
     {.name = NULL},
 };

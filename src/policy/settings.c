@@ -16,6 +16,8 @@
 #define PROCESSES_MAX (UINT64_C(1) << 22)  /* the kernel's own bound on process ids */
 #define ENTRIES_MAX (UINT64_C(1) << 26)    /* about a minute of looking */
 #define OPEN_FILES_MAX (UINT64_C(1) << 30) /* and on descriptors */
+#define JOBS_MAX UINT64_C(1024)            /* each is a few processes and descriptors */
+#define RECORDS_MAX UINT64_C(1000000)
 
 struct reader {
     const char *name; /* of the file */
@@ -301,6 +303,23 @@ static int read_sockets(struct reader *reader, const struct key *key, json_t *va
     return read_texts(reader, key, value, add_socket, err);
 }
 
+/* The same path twice is harmless, and so is one that is not there. */
+static int add_search(struct reader *reader, const struct key *key, const char *text,
+                      struct err *err)
+{
+    AUTO_FREE char *path = NULL;
+    int r = read_path(reader, key, text, &path, err);
+
+    return r < 0 ? r
+                 : add_text(&reader->settings->search, &reader->settings->search_count, &path, err);
+}
+
+static int read_search(struct reader *reader, const struct key *key, json_t *value, struct err *err)
+{
+    reader->settings->search_given = true;
+    return read_texts(reader, key, value, add_search, err);
+}
+
 /* ---- environment, network, layers -------------------------------------------------------- */
 
 static int add_env(struct reader *reader, const struct key *key, const char *text, struct err *err)
@@ -513,6 +532,18 @@ static const struct key preflight_keys[] = {
     {.path = NULL},
 };
 
+static const struct key host_keys[] = {
+    KEY("wattle.host.turnJobs", read_count, OWNER_ONLY, VALUE(host.turn_jobs), .most = JOBS_MAX),
+    KEY("wattle.host.jobs", read_count, OWNER_ONLY, VALUE(host.jobs), .most = JOBS_MAX),
+    KEY("wattle.host.deadlineLeast", read_duration, OWNER_ONLY, VALUE(host.deadline_least_ms)),
+    KEY("wattle.host.deadlineMost", read_duration, OWNER_ONLY, VALUE(host.deadline_most_ms)),
+    KEY("wattle.host.foreground", read_duration, OWNER_ONLY, VALUE(host.foreground_ms)),
+    KEY("wattle.host.records", read_count, OWNER_ONLY, VALUE(host.records), .most = RECORDS_MAX),
+    KEY("wattle.host.idle", read_duration, OWNER_ONLY, VALUE(host.idle_ms)),
+    KEY("wattle.host.copySize", read_size, OWNER_ONLY, VALUE(host.copy_bytes)),
+    {.path = NULL},
+};
+
 static const struct key wattle_keys[] = {
     KEY("wattle.limits", read_object, TIGHTENS, .in = limit_keys),
     KEY("wattle.timeout", read_duration, TIGHTENS, LIMIT(deadline_ms)),
@@ -524,6 +555,8 @@ static const struct key wattle_keys[] = {
     KEY("wattle.acceptSharedLinks", read_shared_links, OWNER_ONLY),
     KEY("wattle.followGit", read_follow_git, OWNER_ONLY),
     KEY("wattle.preflight", read_object, OWNER_ONLY, .in = preflight_keys),
+    KEY("wattle.path", read_search, OWNER_ONLY),
+    KEY("wattle.host", read_object, OWNER_ONLY, .in = host_keys),
     {.path = NULL},
 };
 
@@ -573,11 +606,14 @@ void settings_freep(struct settings **settings)
         free(old->env[i]);
     for (size_t i = 0; i < old->unix_count; i++)
         free(old->unix_sockets[i]);
+    for (size_t i = 0; i < old->search_count; i++)
+        free(old->search[i]);
     for (size_t i = 0; i < old->pattern_count; i++)
         free(old->patterns[i]);
     free(old->paths);
     free(old->patterns);
     free(old->env);
     free(old->unix_sockets);
+    free(old->search);
     free(old);
 }

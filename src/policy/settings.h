@@ -15,6 +15,16 @@ struct settings_path {
     bool hold; /* filesystem.denyWrite */
 };
 
+/* What the host admits; 0: not given. Runs of the owner's own are not bound by it. */
+struct settings_host {
+    uint64_t turn_jobs, jobs; /* running at once: of a turn, of the host */
+    uint64_t deadline_least_ms, deadline_most_ms;
+    uint64_t foreground_ms; /* a call is waited for */
+    uint64_t records;       /* kept of a pen */
+    uint64_t idle_ms;       /* until the host ends */
+    uint64_t copy_bytes;    /* of one command that jobs could change */
+};
+
 struct settings {
     struct settings_path *paths;
     size_t path_count;
@@ -24,6 +34,10 @@ struct settings {
     size_t env_count;
     char **unix_sockets; /* absolute paths */
     size_t unix_count;
+    char **search; /* absolute folders in which models' commands are looked for */
+    size_t search_count;
+    bool search_given;
+    struct settings_host host;
     struct policy_limits limits; /* 0: not given */
     unsigned require;            /* enum policy_require */
     bool caches_given;

@@ -71,7 +71,10 @@ static void takes_every_key_there_is(void **state)
         "\"D\"],"
         "              \"unix\": [\"/run/x.sock\"], \"require\": [\"landlock\", \"processes\"],"
         "              \"caches\": \"job\", \"preflight\": {\"entries\": 5, \"remember\": \"2h\"}, "
-        " \"acceptSharedLinks\": true}}");
+        " \"acceptSharedLinks\": true, \"path\": [\"/opt/a/bin\", \"~/b\"],"
+        " \"host\": {\"turnJobs\": 1, \"jobs\": 2, \"deadlineLeast\": \"3s\","
+        "            \"deadlineMost\": \"4s\", \"foreground\": \"5s\", \"records\": 6,"
+        "            \"idle\": \"7s\", \"copySize\": \"8K\"}}}");
 
     (void) state;
     assert_int_equal(settings->limits.memory_bytes, 2147483648);
@@ -93,6 +96,17 @@ static void takes_every_key_there_is(void **state)
     assert_true(settings->accept_shared_links && settings->shared_links_given);
     assert_int_equal(settings->preflight_entries, 5);
     assert_int_equal(settings->preflight_remember_ms, 7200000);
+    assert_true(settings->search_given);
+    assert_int_equal(settings->search_count, 2);
+    assert_string_equal(settings->search[1], "/home/u/b");
+    assert_int_equal(settings->host.turn_jobs, 1);
+    assert_int_equal(settings->host.jobs, 2);
+    assert_int_equal(settings->host.deadline_least_ms, 3000);
+    assert_int_equal(settings->host.deadline_most_ms, 4000);
+    assert_int_equal(settings->host.foreground_ms, 5000);
+    assert_int_equal(settings->host.records, 6);
+    assert_int_equal(settings->host.idle_ms, 7000);
+    assert_int_equal(settings->host.copy_bytes, 8192);
 }
 
 static void turns_the_four_lists_into_paths(void **state)
@@ -170,6 +184,9 @@ static void names_the_key_whose_type_is_wrong(void **state)
         {"{\"wattle\": {\"env\": {\"A\": \"b\"}}}", "settings.type", "'wattle.env'"},
         {"{\"wattle\": {\"acceptSharedLinks\": 1}}", "settings.type", "true or false"},
         {"{\"wattle\": {\"followGit\": \"no\"}}", "settings.type", "true or false"},
+        {"{\"wattle\": {\"path\": \"/opt/x\"}}", "settings.type", "wattle.path"},
+        {"{\"wattle\": {\"host\": {\"turnJobs\": 0}}}", "settings.type", "turnJobs"},
+        {"{\"wattle\": {\"host\": {\"idle\": 5}}}", "settings.type", "idle"},
         {"{\"wattle\": {\"caches\": true}}", "settings.type", "\"pen\" or \"job\""},
     };
 
@@ -289,6 +306,8 @@ static void lets_the_administrator_only_tighten(void **state)
         {"{\"wattle\": {\"killAfter\": \"1s\"}}", "settings.admin", "'wattle.killAfter'"},
         {"{\"wattle\": {\"acceptSharedLinks\": true}}", "settings.admin", "only tighten"},
         {"{\"wattle\": {\"followGit\": false}}", "settings.admin", "only tighten"},
+        {"{\"wattle\": {\"path\": [\"/opt\"]}}", "settings.admin", "only tighten"},
+        {"{\"wattle\": {\"host\": {\"jobs\": 1}}}", "settings.admin", "only tighten"},
         {"{\"wattle\": {\"alow\": true}}", "settings.unknown-key", "'alow'"},
     };
 
