@@ -6,6 +6,7 @@
  * item and the policy it holds no NUL. */
 #include "held/codec.h"
 
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "fence/guard/names.h"
@@ -24,29 +25,11 @@ enum {
     LEAST_ITEM_BYTES = 9 * 8 + 1, /* a path of one byte */
 };
 
-static uint64_t sum_of(const char *bytes, size_t size)
-{
-    uint64_t sum = UINT64_C(0xcbf29ce484222325);
-
-    for (size_t i = 0; i < size; i++)
-        sum = (sum ^ (unsigned char) bytes[i]) * UINT64_C(0x100000001b3);
-    return sum;
-}
-
 /* ---- writing ----------------------------------------------------------------------------- */
-
-static void put_number(struct buf *buf, uint64_t number)
-{
-    unsigned char bytes[8];
-
-    for (size_t i = 0; i < sizeof bytes; i++)
-        bytes[i] = (unsigned char) (number >> (8 * i));
-    (void) buf_add(buf, bytes, sizeof bytes);
-}
 
 static void put_bytes(struct buf *buf, const char *bytes, size_t size)
 {
-    put_number(buf, size);
+    bytes_put_u64(buf, size);
     (void) buf_add(buf, bytes, size);
 }
 
@@ -58,14 +41,14 @@ static void put_text(struct buf *buf, const char *text)
 static void put_item(struct buf *buf, const struct held_item *item)
 {
     put_text(buf, item->path);
-    put_number(buf, item->mode);
-    put_number(buf, item->vet);
-    put_number(buf, item->dev);
-    put_number(buf, item->inode);
-    put_number(buf, item->size);
-    put_number(buf, item->links);
-    put_number(buf, (uint64_t) item->ctime_ns);
-    put_number(buf, item->has_content);
+    bytes_put_u64(buf, item->mode);
+    bytes_put_u64(buf, item->vet);
+    bytes_put_u64(buf, item->dev);
+    bytes_put_u64(buf, item->inode);
+    bytes_put_u64(buf, item->size);
+    bytes_put_u64(buf, item->links);
+    bytes_put_u64(buf, (uint64_t) item->ctime_ns);
+    bytes_put_u64(buf, item->has_content);
     if (item->has_content)
         put_bytes(buf, item->content, item->content_size);
 }
@@ -81,14 +64,14 @@ int held_baseline_encode(const struct held_baseline *baseline, struct buf *buf)
         return r;
     (void) buf_add(buf, baseline_magic, sizeof baseline_magic - 1);
     put_text(buf, baseline->top);
-    put_number(buf, baseline->dev);
-    put_number(buf, baseline->inode);
+    bytes_put_u64(buf, baseline->dev);
+    bytes_put_u64(buf, baseline->inode);
     put_text(buf, baseline->run);
     put_bytes(buf, policy.bytes, policy.size);
-    put_number(buf, baseline->count);
+    bytes_put_u64(buf, baseline->count);
     for (size_t i = 0; i < baseline->count; i++)
         put_item(buf, &baseline->items[i]);
-    put_number(buf, sum_of(buf->bytes, buf->size));
+    bytes_put_u64(buf, bytes_sum(BYTES_SUM, buf->bytes, buf->size));
     return buf->failed;
 }
 
@@ -100,27 +83,25 @@ int held_entry_encode(const struct held_entry *entry, struct buf *buf)
     put_text(buf, entry->top);
     put_text(buf, entry->path);
     put_text(buf, entry->reason);
-    put_number(buf, (uint64_t) entry->action);
-    put_number(buf, (uint64_t) entry->how);
-    put_number(buf, entry->when_ms);
-    put_number(buf, entry->top_dev);
-    put_number(buf, entry->top_inode);
-    put_number(buf, entry->dev);
-    put_number(buf, entry->inode);
-    put_number(buf, entry->size);
-    put_number(buf, (uint64_t) entry->ctime_ns);
-    put_number(buf, entry->mode);
-    put_number(buf, sum_of(buf->bytes, buf->size));
+    bytes_put_u64(buf, (uint64_t) entry->action);
+    bytes_put_u64(buf, (uint64_t) entry->how);
+    bytes_put_u64(buf, entry->when_ms);
+    bytes_put_u64(buf, entry->top_dev);
+    bytes_put_u64(buf, entry->top_inode);
+    bytes_put_u64(buf, entry->dev);
+    bytes_put_u64(buf, entry->inode);
+    bytes_put_u64(buf, entry->size);
+    bytes_put_u64(buf, (uint64_t) entry->ctime_ns);
+    bytes_put_u64(buf, entry->mode);
+    bytes_put_u64(buf, bytes_sum(BYTES_SUM, buf->bytes, buf->size));
     return buf->failed;
 }
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
-/* What is left. A step beyond the end, or any other fault, sets `failure`; everything after it
- * reads as nothing. */
+/* `in`, and why it is broken when it is not for its end: the first reason. */
 struct reader {
-    const char *at;
-    size_t left;
+    struct bytes in;
     int failure; /* -errno; 0: none */
 };
 
@@ -128,21 +109,15 @@ static void spoil(struct reader *reader, int failure)
 {
     if (reader->failure == 0)
         reader->failure = failure;
-    reader->left = 0;
+    reader->in.broken = true;
 }
 
 static uint64_t get_number(struct reader *reader)
 {
-    uint64_t number = 0;
+    const uint64_t number = bytes_take_u64(&reader->in);
 
-    if (reader->left < 8) {
+    if (reader->in.broken)
         spoil(reader, -EBADMSG);
-        return 0;
-    }
-    for (size_t i = 0; i < 8; i++)
-        number |= (uint64_t) (unsigned char) reader->at[i] << (8 * i);
-    reader->at += 8;
-    reader->left -= 8;
     return number;
 }
 
@@ -156,22 +131,17 @@ static uint64_t get_small(struct reader *reader, uint64_t most)
     return number > most ? 0 : number;
 }
 
-/* Borrowed from the block. */
+/* Borrowed from the block; never NULL. */
 static const char *get_bytes(struct reader *reader, size_t *ret_size)
 {
     const uint64_t size = get_number(reader);
-    const char *bytes = reader->at;
+    const char *bytes = bytes_take(&reader->in, size);
 
-    if (size > reader->left)
-        spoil(reader, -EBADMSG);
-    if (reader->failure != 0) {
-        *ret_size = 0;
-        return "";
-    }
-    reader->at += size;
-    reader->left -= size;
-    *ret_size = (size_t) size;
-    return bytes;
+    *ret_size = bytes == NULL ? 0 : (size_t) size;
+    if (bytes != NULL)
+        return bytes;
+    spoil(reader, -EBADMSG);
+    return "";
 }
 
 static char *copy_bytes(struct reader *reader, const char *bytes, size_t size)
@@ -254,22 +224,22 @@ static void begin(struct reader *reader, const void *bytes, size_t size, const c
 {
     const size_t length = strlen(magic);
 
-    *reader = (struct reader){.at = bytes, .left = size};
+    *reader = (struct reader){.failure = 0};
     if (size < length + SUM_BYTES || memcmp(bytes, magic, length) != 0) {
         spoil(reader, -EBADMSG);
         return;
     }
-    reader->at += size - SUM_BYTES;
-    reader->left = SUM_BYTES;
-    if (get_number(reader) != sum_of(bytes, size - SUM_BYTES))
+    size -= SUM_BYTES;
+    reader->in = bytes_of((const char *) bytes + size, SUM_BYTES);
+    if (get_number(reader) != bytes_sum(BYTES_SUM, bytes, size))
         spoil(reader, -EBADMSG);
-    reader->at = (const char *) bytes + length;
-    reader->left = reader->failure != 0 ? 0 : size - SUM_BYTES - length;
+    else
+        reader->in = bytes_of((const char *) bytes + length, size - length);
 }
 
 static int finish(struct reader *reader)
 {
-    if (reader->left > 0)
+    if (reader->in.left > 0)
         spoil(reader, -EBADMSG);
     return reader->failure;
 }
@@ -310,7 +280,7 @@ static void get_policy(struct reader *reader, struct held_baseline *baseline)
 
 static void get_items(struct reader *reader, struct held_baseline *baseline)
 {
-    const uint64_t count = get_small(reader, reader->left / LEAST_ITEM_BYTES);
+    const uint64_t count = get_small(reader, reader->in.left / LEAST_ITEM_BYTES);
 
     for (uint64_t i = 0; i < count && reader->failure == 0; i++) {
         struct held_item *item = held_baseline_add(baseline);

@@ -1,4 +1,5 @@
 #include "base/buf.h"
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/path.h"
@@ -189,16 +190,7 @@ static int make_own_cache(struct run_files *files, const struct job_request *req
 /* ---- the pen's cache --------------------------------------------------------------------------
  */
 
-/* FNV-1a. Device and inode beside it tell pens apart; this only tells one folder's names apart. */
-static uint64_t hash_text(const char *text)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char) *text) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
+/* Device and inode beside the sum tell pens apart; it only tells one folder's names apart. */
 static int make_pen_cache(const struct job_request *request, struct err *err)
 {
     const char *pen = policy_pen(request->policy);
@@ -211,7 +203,8 @@ static int make_pen_cache(const struct job_request *request, struct err *err)
     if (pen == NULL || stat(pen, &status) < 0)
         return err_set(err, pen == NULL ? ENOENT : errno, "job.cache", "the pen is gone");
     (void) snprintf(name, sizeof name, "%llx-%llx-%016llx", (unsigned long long) status.st_dev,
-                    (unsigned long long) status.st_ino, (unsigned long long) hash_text(pen));
+                    (unsigned long long) status.st_ino,
+                    (unsigned long long) bytes_sum(BYTES_SUM, pen, strlen(pen)));
     caches_fd = open_own(request->state_dir, "caches", err);
     if (caches_fd < 0)
         return caches_fd;

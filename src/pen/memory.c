@@ -1,5 +1,6 @@
 #include "pen/memory.h"
 
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/path.h"
@@ -27,22 +28,13 @@ enum {
 
 /* FNV-1a. Two pens with the same name would only lose their memory to each other: the file says
  * which one it is of. */
-static uint64_t hash(uint64_t sum, const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-
-    for (size_t i = 0; i < size; i++)
-        sum = (sum ^ at[i]) * UINT64_C(0x100000001b3);
-    return sum;
-}
-
 static void name_of(const struct pen_memory *memory, char name[NAME_SIZE])
 {
-    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    uint64_t sum = BYTES_SUM;
 
-    sum = hash(sum, &memory->dev, sizeof memory->dev);
-    sum = hash(sum, &memory->inode, sizeof memory->inode);
-    sum = hash(sum, memory->pen, strlen(memory->pen));
+    sum = bytes_sum(sum, &memory->dev, sizeof memory->dev);
+    sum = bytes_sum(sum, &memory->inode, sizeof memory->inode);
+    sum = bytes_sum(sum, memory->pen, strlen(memory->pen));
     (void) snprintf(name, NAME_SIZE, "%016llx", (unsigned long long) sum);
 }
 

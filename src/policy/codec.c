@@ -27,9 +27,9 @@
  * earlier one. Bytes that decode encode again to the same bytes; the fuzzer holds us to that. */
 #include "policy/codec.h"
 
+#include "base/bytes.h"
 #include "base/cleanup.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,37 +57,18 @@ enum { RULE_OPTIONAL = 1, RULE_HOLD = 2 };
 
 /* ---- writing: a failure sticks in the buffer --------------------------------------------- */
 
-static void put_u8(struct buf *buf, unsigned value)
-{
-    unsigned char byte = (unsigned char) value;
-
-    (void) buf_add(buf, &byte, sizeof byte);
-}
-
-static void put_u32(struct buf *buf, uint32_t value)
-{
-    value = htole32(value);
-    (void) buf_add(buf, &value, sizeof value);
-}
-
-static void put_u64(struct buf *buf, uint64_t value)
-{
-    value = htole64(value);
-    (void) buf_add(buf, &value, sizeof value);
-}
-
 /* Sizes fit: the buffer's limit is far below 4 GiB and bytes beyond it are not kept. */
 static void put_text(struct buf *buf, const char *text)
 {
     size_t size = strlen(text);
 
-    put_u32(buf, (uint32_t) size);
+    bytes_put_u32(buf, (uint32_t) size);
     (void) buf_add(buf, text, size);
 }
 
 static void put_maybe(struct buf *buf, const char *text)
 {
-    put_u8(buf, text != NULL);
+    bytes_put_u8(buf, text != NULL);
     if (text != NULL)
         put_text(buf, text);
 }
@@ -97,8 +78,8 @@ static void put_record(struct buf *buf, enum tag tag, struct buf *fields)
 {
     if (fields->failed != 0 && buf->failed == 0)
         buf->failed = fields->failed;
-    put_u8(buf, tag);
-    put_u32(buf, (uint32_t) fields->size);
+    bytes_put_u8(buf, tag);
+    bytes_put_u32(buf, (uint32_t) fields->size);
     (void) buf_add(buf, fields->bytes, fields->size);
     buf_free(fields);
     buf_init(fields, POLICY_CODEC_LIMIT_BYTES);
@@ -112,11 +93,11 @@ static void put_text_record(struct buf *buf, enum tag tag, const char *text, str
 
 static void put_rule(struct buf *buf, const struct policy_rule *rule, struct buf *fields)
 {
-    put_u8(fields, rule->access);
-    put_u8(fields, rule->origin);
-    put_u8(fields, (rule->optional ? RULE_OPTIONAL : 0u) | (rule->hold ? RULE_HOLD : 0u));
-    put_u64(fields, rule->dev);
-    put_u64(fields, rule->inode);
+    bytes_put_u8(fields, rule->access);
+    bytes_put_u8(fields, rule->origin);
+    bytes_put_u8(fields, (rule->optional ? RULE_OPTIONAL : 0u) | (rule->hold ? RULE_HOLD : 0u));
+    bytes_put_u64(fields, rule->dev);
+    bytes_put_u64(fields, rule->inode);
     put_text(fields, rule->path);
     put_text(fields, rule->why);
     put_record(buf, TAG_RULE, fields);
@@ -124,9 +105,9 @@ static void put_rule(struct buf *buf, const struct policy_rule *rule, struct buf
 
 static void put_place(struct buf *buf, const struct policy_place *place, struct buf *fields)
 {
-    put_u8(fields, place->kind);
-    put_u8(fields, place->access);
-    put_u64(fields, place->bytes);
+    bytes_put_u8(fields, place->kind);
+    bytes_put_u8(fields, place->access);
+    bytes_put_u64(fields, place->bytes);
     put_text(fields, place->path);
     put_maybe(fields, place->source);
     put_text(fields, place->why);
@@ -135,12 +116,12 @@ static void put_place(struct buf *buf, const struct policy_place *place, struct 
 
 static void put_command(struct buf *buf, const struct policy_command *command, struct buf *fields)
 {
-    put_u8(fields, command->pinned);
-    put_u64(fields, command->dev);
-    put_u64(fields, command->inode);
-    put_u64(fields, command->size_bytes);
-    put_u64(fields, (uint64_t) command->mtime_ns);
-    put_u64(fields, (uint64_t) command->ctime_ns);
+    bytes_put_u8(fields, command->pinned);
+    bytes_put_u64(fields, command->dev);
+    bytes_put_u64(fields, command->inode);
+    bytes_put_u64(fields, command->size_bytes);
+    bytes_put_u64(fields, (uint64_t) command->mtime_ns);
+    bytes_put_u64(fields, (uint64_t) command->ctime_ns);
     put_text(fields, command->path);
     put_maybe(fields, command->found);
     put_record(buf, TAG_COMMAND, fields);
@@ -148,12 +129,12 @@ static void put_command(struct buf *buf, const struct policy_command *command, s
 
 static void put_guard(struct buf *buf, const struct policy *policy, struct buf *fields)
 {
-    put_u8(fields, policy_get_guard(policy));
+    bytes_put_u8(fields, policy_get_guard(policy));
     for (size_t i = 0; i < policy_guard_rules(policy); i++) {
         const struct policy_guard_rule *rule = policy_guard_rule_at(policy, i);
 
-        put_u8(fields, rule->kind);
-        put_u8(fields, rule->absolute);
+        bytes_put_u8(fields, rule->kind);
+        bytes_put_u8(fields, rule->absolute);
         put_text(fields, rule->text);
         put_text(fields, rule->why);
     }
@@ -164,17 +145,17 @@ static void put_rest(struct buf *buf, const struct policy *policy, struct buf *f
 {
     const struct policy_limits *limits = policy_get_limits(policy);
 
-    put_u64(fields, limits->deadline_ms);
-    put_u64(fields, limits->kill_after_ms);
-    put_u64(fields, limits->memory_bytes);
-    put_u64(fields, limits->processes);
-    put_u64(fields, limits->open_files);
-    put_u64(fields, limits->file_bytes);
-    put_u64(fields, limits->tmp_bytes);
-    put_u64(fields, limits->shm_bytes);
-    put_u8(fields, policy_get_net(policy));
-    put_u8(fields, policy_get_caches(policy));
-    put_u32(fields, policy_required(policy));
+    bytes_put_u64(fields, limits->deadline_ms);
+    bytes_put_u64(fields, limits->kill_after_ms);
+    bytes_put_u64(fields, limits->memory_bytes);
+    bytes_put_u64(fields, limits->processes);
+    bytes_put_u64(fields, limits->open_files);
+    bytes_put_u64(fields, limits->file_bytes);
+    bytes_put_u64(fields, limits->tmp_bytes);
+    bytes_put_u64(fields, limits->shm_bytes);
+    bytes_put_u8(fields, policy_get_net(policy));
+    bytes_put_u8(fields, policy_get_caches(policy));
+    bytes_put_u32(fields, policy_required(policy));
     put_record(buf, TAG_REST, fields);
 }
 
@@ -212,8 +193,8 @@ int policy_encode(const struct policy *policy, struct buf *buf, struct err *err)
     r = records.failed;
     if (r == 0) {
         (void) buf_add(buf, POLICY_MAGIC, POLICY_MAGIC_SIZE);
-        put_u32(buf, POLICY_FORMAT);
-        put_u32(buf, (uint32_t) (POLICY_HEADER_SIZE + records.size));
+        bytes_put_u32(buf, POLICY_FORMAT);
+        bytes_put_u32(buf, (uint32_t) (POLICY_HEADER_SIZE + records.size));
         r = buf_add(buf, records.bytes, records.size);
     }
     if (r == -EMSGSIZE) {
@@ -226,23 +207,29 @@ int policy_encode(const struct policy *policy, struct buf *buf, struct err *err)
 
 /* ---- reading: nothing is believed -------------------------------------------------------- */
 
-/* A failed read gives 0 or NULL, keeps the first reason and makes all later ones fail too. */
+/* `in` ends where the record does, and between records where everything does. The first fault is
+ * kept. */
 struct reader {
-    const unsigned char *bytes;
-    size_t at;
-    size_t end; /* of the record, or of everything between records */
+    struct bytes in;
+    const unsigned char *begin;
     const char *bad;
     size_t bad_at;
 };
 
 static const char out_of_memory[] = "out of memory";
 
+static size_t reader_at(const struct reader *reader)
+{
+    return (size_t) (reader->in.at - reader->begin);
+}
+
 static void reader_fail(struct reader *reader, const char *why)
 {
+    reader->in.broken = true;
     if (reader->bad != NULL)
         return;
     reader->bad = why;
-    reader->bad_at = reader->at;
+    reader->bad_at = reader_at(reader);
 }
 
 static int reader_error(const struct reader *reader, struct err *err)
@@ -253,30 +240,19 @@ static int reader_error(const struct reader *reader, struct err *err)
                    reader->bad_at);
 }
 
-static const unsigned char *get_bytes(struct reader *reader, size_t size)
+/* After each step that may be one beyond the end. */
+static void check_end(struct reader *reader)
 {
-    const unsigned char *bytes = reader->bytes + reader->at;
-
-    if (reader->bad == NULL && size > reader->end - reader->at)
+    if (reader->in.broken)
         reader_fail(reader, "too short");
-    if (reader->bad != NULL)
-        return NULL;
-    reader->at += size;
-    return bytes;
-}
-
-static unsigned get_u8(struct reader *reader)
-{
-    const unsigned char *byte = get_bytes(reader, 1);
-
-    return byte == NULL ? 0 : *byte;
 }
 
 /* A byte of an enum or a flag set: at most `most`. */
 static unsigned get_choice(struct reader *reader, unsigned most, const char *why)
 {
-    unsigned value = get_u8(reader);
+    const unsigned value = bytes_take_u8(&reader->in);
 
+    check_end(reader);
     if (value <= most)
         return value;
     reader_fail(reader, why);
@@ -285,31 +261,28 @@ static unsigned get_choice(struct reader *reader, unsigned most, const char *why
 
 static uint32_t get_u32(struct reader *reader)
 {
-    uint32_t value = 0;
-    const unsigned char *bytes = get_bytes(reader, sizeof value);
+    const uint32_t value = bytes_take_u32(&reader->in);
 
-    if (bytes != NULL)
-        memcpy(&value, bytes, sizeof value);
-    return le32toh(value);
+    check_end(reader);
+    return value;
 }
 
 static uint64_t get_u64(struct reader *reader)
 {
-    uint64_t value = 0;
-    const unsigned char *bytes = get_bytes(reader, sizeof value);
+    const uint64_t value = bytes_take_u64(&reader->in);
 
-    if (bytes != NULL)
-        memcpy(&value, bytes, sizeof value);
-    return le64toh(value);
+    check_end(reader);
+    return value;
 }
 
 /* NULL after a failure; else the caller's. */
 static char *get_text(struct reader *reader)
 {
-    uint32_t size = get_u32(reader);
-    const unsigned char *bytes = get_bytes(reader, size);
+    const uint32_t size = get_u32(reader);
+    const char *bytes = bytes_take(&reader->in, size);
     char *text = NULL;
 
+    check_end(reader);
     if (bytes == NULL)
         return NULL;
     if (memchr(bytes, '\0', size) != NULL) {
@@ -341,7 +314,7 @@ static int refuse(const struct reader *reader, int r, struct err *err)
     if (err != NULL)
         reason = *err;
     return err_set(err, EBADMSG, "policy.codec", "compiled policy: %s, before byte %zu",
-                   reason.what, reader->at);
+                   reason.what, reader_at(reader));
 }
 
 static int decode_rule(struct reader *reader, struct policy *policy, struct err *err)
@@ -455,7 +428,7 @@ static int decode_command(struct reader *reader, struct policy *policy, struct e
 static int decode_guard(struct reader *reader, struct policy *policy, struct err *err)
 {
     policy_set_guard(policy, get_choice(reader, POLICY_GUARD_ON, "an unknown guard"));
-    while (reader->bad == NULL && reader->at < reader->end) {
+    while (reader->bad == NULL && reader->in.left > 0) {
         AUTO_FREE char *text = NULL;
         AUTO_FREE char *why = NULL;
         struct policy_guard_rule rule = {0};
@@ -533,33 +506,35 @@ static int decode_fields(struct reader *reader, enum tag tag, struct policy *pol
 static int decode_record(struct reader *reader, enum tag *ret_tag, struct policy *policy,
                          struct err *err)
 {
-    const size_t end = reader->end;
     enum tag tag = get_choice(reader, TAG_COUNT - 1, "an unknown tag");
-    uint32_t size = get_u32(reader);
+    const uint32_t size = get_u32(reader);
+    size_t rest;
     int r = 0;
 
     if (tag < *ret_tag || (tag == *ret_tag && tag >= TAG_PEN) ||
         (tag == TAG_REST && *ret_tag != TAG_GUARD))
         reader_fail(reader, "records out of order");
-    if (size > end - reader->at)
+    if (size > reader->in.left)
         reader_fail(reader, "a record longer than the rest");
     if (reader->bad != NULL)
         return 0;
-    reader->end = reader->at + size;
+    rest = reader->in.left - size;
+    reader->in.left = size;
     r = decode_fields(reader, tag, policy, err);
     if (r < 0)
         return r;
-    if (reader->at != reader->end)
+    if (reader->in.left > 0)
         reader_fail(reader, "a record with bytes left over");
-    reader->end = end;
+    reader->in.left = rest;
     *ret_tag = tag;
     return 0;
 }
 
 static void decode_header(struct reader *reader, size_t size)
 {
-    const unsigned char *magic = get_bytes(reader, POLICY_MAGIC_SIZE);
+    const void *magic = bytes_take(&reader->in, POLICY_MAGIC_SIZE);
 
+    check_end(reader);
     if (magic != NULL && memcmp(magic, POLICY_MAGIC, POLICY_MAGIC_SIZE) != 0)
         reader_fail(reader, "not one");
     if (get_u32(reader) != POLICY_FORMAT)
@@ -571,7 +546,7 @@ static void decode_header(struct reader *reader, size_t size)
 int policy_decode(const void *bytes, size_t size, struct policy **ret_policy, struct err *err)
 {
     AUTO(policy_freep) struct policy *policy = policy_new();
-    struct reader reader = {.bytes = bytes, .end = size};
+    struct reader reader = {.in = bytes_of(bytes, size), .begin = bytes};
     enum tag tag = TAG_NONE;
     int r = 0;
 
@@ -580,7 +555,7 @@ int policy_decode(const void *bytes, size_t size, struct policy **ret_policy, st
     if (size > POLICY_CODEC_LIMIT_BYTES)
         reader_fail(&reader, "too large");
     decode_header(&reader, size);
-    while (r == 0 && reader.bad == NULL && reader.at < reader.end)
+    while (r == 0 && reader.bad == NULL && reader.in.left > 0)
         r = decode_record(&reader, &tag, policy, err);
     if (r < 0)
         return r;
