@@ -40,6 +40,7 @@ struct ask_column {
     const char *key;
     enum ask_show show;
     const struct ask_column *of; /* ASK_SHOW_TABLE */
+    const char *total;           /* ... how many there are; NULL: as many as are listed */
 };
 
 struct ask {

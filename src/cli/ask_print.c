@@ -1,12 +1,13 @@
 /* Answers of the host as text. What they say comes from others: paths, arguments, output. */
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "cli/ask.h"
 
 #include <string.h>
 #include <time.h>
 
-enum { CELL_LIMIT_BYTES = 1 << 20, GAP = 2, COLUMNS_MAX = 16 };
+enum { CELL_LIMIT_BYTES = 1 << 20, GAP = 2, COLUMNS_MAX = 16, BELOW_MOST = 50 };
 
 /* ---- one value ------------------------------------------------------------------------------- */
 
@@ -157,6 +158,26 @@ static void add_table(struct buf *text, const struct ask_column *columns, const 
     }
 }
 
+/* A list that belongs to something else: its beginning, and how many more there are. */
+static void add_beginning(struct buf *text, const struct ask_column *column, const json_t *object)
+{
+    AUTO(json_free) json_t *rows = json_copy(json_object_get(object, column->key));
+    json_int_t total = (json_int_t) json_array_size(rows);
+    const json_t *more = column->total != NULL ? json_object_get(object, column->total) : NULL;
+
+    if (json_integer_value(more) > total)
+        total = json_integer_value(more);
+    while (json_array_size(rows) > BELOW_MOST)
+        (void) json_array_remove(rows, json_array_size(rows) - 1);
+    if (total == 0)
+        return;
+    (void) buf_printf(text, "\n%s\n", column->title);
+    add_table(text, column->of, rows);
+    if (total > (json_int_t) json_array_size(rows))
+        (void) buf_printf(text, "…and %" JSON_INTEGER_FORMAT " more\n",
+                          total - (json_int_t) json_array_size(rows));
+}
+
 /* ---- one object ------------------------------------------------------------------------------ */
 
 static void add_lines(struct buf *text, const struct ask_column *columns, const json_t *object)
@@ -182,9 +203,8 @@ static void add_below(struct buf *text, const struct ask_column *columns, const 
     for (const struct ask_column *column = columns; column->title != NULL; column++) {
         const json_t *value = json_object_get(object, column->key);
 
-        if (column->show == ASK_SHOW_TABLE && json_array_size(value) > 0) {
-            (void) buf_printf(text, "\n%s\n", column->title);
-            add_table(text, column->of, value);
+        if (column->show == ASK_SHOW_TABLE) {
+            add_beginning(text, column, object);
         } else if (column->show == ASK_SHOW_OUTPUT && json_string_length(value) > 0) {
             (void) buf_printf(text, "\n%s\n", column->title);
             ask_print_output(json_string_value(value), json_string_length(value), text);

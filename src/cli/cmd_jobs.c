@@ -30,6 +30,19 @@ static const struct ask_column columns[] = {
     {.title = "COMMAND", .key = "request", .show = ASK_SHOW_COMMAND},
     {.title = NULL},
 };
+static const struct ask_column name_columns[] = {
+    {.title = "HOW", .key = "how"},
+    {.title = "PATH", .key = "path"},
+    {.title = "WHY IT MATTERS", .key = "reason"},
+    {.title = NULL},
+};
+static const struct ask_column denial_columns[] = {
+    {.title = "CALL", .key = "call"},
+    {.title = "PATH", .key = "path"},
+    {.title = "BY", .key = "program"},
+    {.title = "WHY", .key = "reason"},
+    {.title = NULL},
+};
 static const struct ask_column lines[] = {
     {.title = "id", .key = "job_id"},
     {.title = "state", .key = "state"},
@@ -43,7 +56,19 @@ static const struct ask_column lines[] = {
     {.title = "began", .key = "began_ms", .show = ASK_SHOW_TIME},
     {.title = "ended", .key = "ended_ms", .show = ASK_SHOW_TIME},
     {.title = "output bytes", .key = "total_bytes"},
+    {.title = "refused calls", .key = "denied"},
+    {.title = "policy", .key = "policy_digest"},
     {.title = "notice", .key = "notice"},
+    {.title = "created and changed",
+     .key = "names",
+     .show = ASK_SHOW_TABLE,
+     .of = name_columns,
+     .total = "names_total"},
+    {.title = "refused",
+     .key = "denials",
+     .show = ASK_SHOW_TABLE,
+     .of = denial_columns,
+     .total = "denied"},
     {.title = "output", .key = "output", .show = ASK_SHOW_OUTPUT},
     {.title = NULL},
 };

@@ -29,7 +29,7 @@ static int save(struct host_job *job, struct err *err)
     job->record.request = job->request;
     job->record.executable = job->executable;
     job->record.notice = job->notice;
-    job->record.report = job->report;
+    job->record.report = job->report_text;
     return store_job_update(job->host->store, &job->record, err);
 }
 
@@ -62,7 +62,8 @@ static void on_closed(uv_handle_t *timer)
     free(job->request);
     free(job->executable);
     free(job->notice);
-    free(job->report);
+    free(job->report_text);
+    report_free(&job->report);
     policy_freep(&job->policy);
     store_pen_free(&job->pen);
     free(job);
@@ -138,6 +139,32 @@ void host_jobs_end(struct host *host)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+/* What was heard since the last time. */
+static void renew_report(struct host_job *job)
+{
+    char *text = job->report.dirty ? report_text(&job->report) : NULL;
+
+    if (text == NULL)
+        return;
+    free(job->report_text);
+    job->record.report = job->report_text = text;
+}
+
+static void on_started(void *context, const struct job_start *start)
+{
+    report_started(&((struct host_job *) context)->report, start);
+}
+
+static void on_names(void *context, const char *bytes, size_t size)
+{
+    report_names(&((struct host_job *) context)->report, bytes, size);
+}
+
+static void on_made(void *context, const struct job_made *made)
+{
+    report_made(&((struct host_job *) context)->report, made);
+}
+
 static void on_output(void *context, const struct worker_output *output)
 {
     struct host_job *job = context;
@@ -149,6 +176,7 @@ static void on_output(void *context, const struct worker_output *output)
     job->record.head = (struct store_bytes){job->head, head};
     job->record.tail = (struct store_bytes){job->tail, tail};
     job->record.total_bytes = output->total_bytes;
+    renew_report(job);
     host_wait_output(job);
 }
 
@@ -157,7 +185,8 @@ static void on_denied(void *context, const struct job_denial *denial)
     struct host_job *job = context;
     char text[768];
 
-    if (job->denied++ > 0)
+    report_denied(&job->report, denial);
+    if (job->report.denied > 1)
         return;
     (void) snprintf(text, sizeof text, "refused %.10s '%.300s' by '%.15s': %.128s", denial->call,
                     denial->path, denial->program, denial->reason);
@@ -202,6 +231,9 @@ static void on_over(void *context, const struct worker_end *end)
     job->worker = NULL;
     job->record.exit_code = end->exit_code;
     job->record.signal = end->signal;
+    if (end->denied > job->report.denied)
+        report_count_denied(&job->report, end->denied);
+    renew_report(job);
     if (job->why != NULL)
         set_notice(job, job->why);
     else if (end->failed != NULL)
@@ -256,8 +288,11 @@ static int start(struct host_job *job, struct err *err)
         .cache_dir = job->host->owner->cache_dir,
         .state_dir = job->host->owner->state_dir,
         .argv = argv.out,
-        .events = {.on_output = on_output,
+        .events = {.on_started = on_started,
+                   .on_output = on_output,
                    .on_denied = on_denied,
+                   .on_names = on_names,
+                   .on_made = on_made,
                    .on_over = on_over,
                    .context = job},
     };
@@ -267,6 +302,10 @@ static int start(struct host_job *job, struct err *err)
         return r;
     job->record.state = STORE_JOB_RUNNING;
     job->record.began_ms = clock_wall_ms();
+    r = report_begin(&job->report, job->policy, err);
+    if (r < 0)
+        return r;
+    renew_report(job);
     r = save(job, err);
     return r < 0 ? r : worker_new(&wish, &job->worker, err);
 }

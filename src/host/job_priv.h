@@ -5,6 +5,7 @@
 
 #include "host/admit.h"
 #include "host/host_priv.h"
+#include "host/report.h"
 #include "host/worker.h"
 #include "job/job.h"
 
@@ -23,7 +24,7 @@ struct host_job {
     struct host *host;
     enum host_job_step step;
     struct store_job record; /* its texts are owned below */
-    char *request, *executable, *notice, *report;
+    char *request, *executable, *notice, *report_text;
     char **argv;
     char *working_directory;
     uint64_t deadline_ms;
@@ -35,7 +36,7 @@ struct host_job {
     uv_timer_t patience;         /* ASKING */
     struct worker *worker;       /* RUNNING */
     const char *why;             /* it is being stopped, and why; a constant */
-    uint64_t denied;
+    struct report report;        /* RUNNING */
     struct host_waiter *waiters; /* a list */
 
     char head[JOB_KEEP_BYTES], tail[JOB_KEEP_BYTES];

@@ -10,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIST_MOST = 1000 };
+enum {
+    LIST_MOST = 1000,
+    LIST_ARGS_BYTES = 2 << 10, /* of one job */
+    LIST_BYTES_MOST = 2 << 20, /* a message holds twice as much */
+};
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
@@ -26,23 +30,64 @@ static json_t *parsed(const char *text)
     return json != NULL ? json : json_null();
 }
 
-/* The job as a model sees it, and what only the owner does. Without the output in a list. */
-static json_t *record_object(const struct store_job *job, bool with_output)
+/* What was asked for. Of many arguments a list shows the first. */
+static json_t *request_of(const struct store_job *job, bool whole)
+{
+    AUTO(json_free) json_t *request = parsed(job->request);
+    json_t *args = json_object_get(request, "args"), *arg;
+    size_t bytes = 0, i;
+
+    json_array_foreach(args, i, arg)
+    {
+        bytes += json_string_length(arg) + 1;
+        if (!whole && bytes > LIST_ARGS_BYTES)
+            break;
+    }
+    if (i < json_array_size(args)) {
+        (void) json_object_set_new(request, "args_left_out",
+                                   json_integer((json_int_t) (json_array_size(args) - i)));
+        while (json_array_size(args) > i)
+            (void) json_array_remove(args, json_array_size(args) - 1);
+    }
+    return TAKE_PTR(request);
+}
+
+/* What report.c made, and null for what is not known of this one. */
+static int put_report(json_t *object, const struct store_job *job)
+{
+    static const char *const keys[] = {"policy_digest",  "identity", "limits",
+                                       "fence",          "names",    "names_total",
+                                       "names_complete", "denials",  "denied"};
+    AUTO(json_free) json_t *report = parsed(job->report);
+    int failed = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+        json_t *value = json_object_get(report, keys[i]);
+
+        failed |=
+            json_object_set_new(object, keys[i], value != NULL ? json_incref(value) : json_null());
+    }
+    return failed;
+}
+
+/* The job as a model sees it, and what only the owner does. In a list without what may be long. */
+static json_t *record_object(const struct store_job *job, bool whole)
 {
     AUTO(json_free) json_t *object = host_job_object(job);
     AUTO(json_free)
     json_t *more = json_pack(
-        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "pen", job->pen, "chat", job->chat,
-        "turn", job->turn, "request", parsed(job->request), "executable",
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I}", "pen", job->pen, "chat", job->chat, "turn",
+        job->turn, "request", request_of(job, whole), "executable",
         job->executable == NULL ? json_null() : json_text(job->executable, strlen(job->executable)),
         "asked_ms", time_or_null(job->asked_ms), "began_ms", time_or_null(job->began_ms),
-        "ended_ms", time_or_null(job->ended_ms), "total_bytes", (json_int_t) job->total_bytes,
-        "report", parsed(job->report));
+        "ended_ms", time_or_null(job->ended_ms), "total_bytes", (json_int_t) job->total_bytes);
 
     if (object == NULL || more == NULL || json_object_update(object, more) < 0)
         return NULL;
-    if (!with_output)
+    if (!whole)
         (void) json_object_del(object, "output");
+    else if (put_report(object, job) != 0)
+        return NULL;
     return TAKE_PTR(object);
 }
 
@@ -59,9 +104,24 @@ static json_t *base64(const struct store_bytes *bytes)
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
-static int add_job(void *list, const struct store_job *job)
+struct listing {
+    json_t *jobs;
+    size_t bytes;
+};
+
+/* 1: no more than this goes into one answer. */
+static int add_job(void *context, const struct store_job *job)
 {
-    return verbs_append(list, record_object(job, false));
+    struct listing *listing = context;
+    json_t *object = record_object(job, false);
+
+    if (object != NULL)
+        listing->bytes += json_dumpb(object, NULL, 0, JSON_COMPACT);
+    if (listing->bytes > LIST_BYTES_MOST) {
+        json_decref(object);
+        return 1;
+    }
+    return verbs_append(listing->jobs, object);
 }
 
 static int read_state(const json_t *params, int *ret_state, struct err *err)
@@ -86,6 +146,7 @@ void host_jobs_list(struct host_request *request, const json_t *params)
     struct host *host = request->client->host;
     AUTO(json_free) json_t *list = json_array();
     struct store_pen pen = {.path = NULL};
+    struct listing listing = {.jobs = list};
     struct store_job_wish wish = {.state = -1, .most = 100};
     struct err err = {0};
     int r = host_params_check(params, keys, &err);
@@ -100,12 +161,12 @@ void host_jobs_list(struct host_request *request, const json_t *params)
         r = host_params_number(params, "limit", LIST_MOST, &wish.most, &err);
     wish.pen = pen.path == NULL ? NULL : pen.id;
     if (r == 0)
-        r = store_job_each(host->store, &wish, add_job, list, &err);
+        r = store_job_each(host->store, &wish, add_job, &listing, &err);
     store_pen_free(&pen);
     if (r < 0)
         host_refuse(request, &err);
     else
-        host_answer(request, json_pack("{s:O}", "jobs", list));
+        host_answer(request, json_pack("{s:O, s:b}", "jobs", list, "complete", r == 0));
 }
 
 /* ---- one ------------------------------------------------------------------------------------- */

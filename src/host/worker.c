@@ -7,6 +7,7 @@
 #include "policy/codec.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -69,14 +70,14 @@ static void on_exited(uv_process_t *process, int64_t status, int signal)
 
 static void take_started(struct worker *worker, struct wire_reader *reader)
 {
-    unsigned weak;
+    struct job_start start = {.init_pid = (pid_t) wire_u32(reader)};
+    AUTO_FREE char *mechanism = NULL;
 
-    (void) wire_u32(reader);
-    (void) wire_u32(reader);
-    weak = wire_u32(reader);
-    free(wire_text(reader));
+    start.landlock_abi = (int) wire_u32(reader);
+    start.weak = wire_u32(reader);
+    start.mechanism = mechanism = wire_text(reader);
     if (wire_ended(reader) && worker->events.on_started != NULL)
-        worker->events.on_started(worker->events.context, weak);
+        worker->events.on_started(worker->events.context, &start);
 }
 
 static void take_output(struct worker *worker, struct wire_reader *reader)
@@ -131,12 +132,57 @@ static void take_failed(struct worker *worker, struct wire_reader *reader)
     worker->has_end = true;
 }
 
-/* Names are not kept by this version of the host; they are checked for their form by their size
- * alone. */
-static void take_nothing(struct worker *worker, struct wire_reader *reader)
+static void take_names(struct worker *worker, struct wire_reader *reader)
 {
-    (void) worker;
-    reader->left = 0;
+    size_t size;
+    const char *bytes = wire_bytes(reader, &size);
+
+    if (bytes != NULL && size > 0 && bytes[size - 1] != '\0')
+        reader->broken = true;
+    if (wire_ended(reader) && worker->events.on_names != NULL)
+        worker->events.on_names(worker->events.context, bytes, size);
+}
+
+static void free_told(struct job_told *told, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free((char *) (uintptr_t) told[i].name);
+        free((char *) (uintptr_t) told[i].reason);
+    }
+    free(told);
+}
+
+static struct job_told read_told(struct wire_reader *reader)
+{
+    struct job_told told = {.name = wire_text(reader)};
+    unsigned flags;
+
+    told.reason = wire_text(reader);
+    flags = wire_u32(reader);
+    told.deeper = (flags & WIRE_TOLD_DEEPER) != 0;
+    told.gone = (flags & WIRE_TOLD_GONE) != 0;
+    told.written = (flags & WIRE_TOLD_WRITTEN) != 0;
+    return told;
+}
+
+static void take_made(struct worker *worker, struct wire_reader *reader)
+{
+    struct job_made made = {.count = wire_u64(reader)};
+    struct job_told *told;
+    size_t count;
+
+    made.complete = wire_u32(reader) != 0;
+    made.told_total = wire_u64(reader);
+    count = wire_u32(reader);
+    reader->broken = reader->broken || count > JOB_TOLD_MAX;
+    told = reader->broken ? NULL : calloc(count + 1, sizeof *told);
+    reader->broken = told == NULL;
+    while (made.told_count < count && !reader->broken)
+        told[made.told_count++] = read_told(reader);
+    made.told = told;
+    if (wire_ended(reader) && worker->events.on_made != NULL)
+        worker->events.on_made(worker->events.context, &made);
+    free_told(told, made.told_count);
 }
 
 static const struct {
@@ -144,7 +190,7 @@ static const struct {
     void (*take)(struct worker *worker, struct wire_reader *reader);
 } kinds[] = {
     {WIRE_STARTED, take_started}, {WIRE_OUTPUT, take_output}, {WIRE_DENIED, take_denied},
-    {WIRE_NAMES, take_nothing},   {WIRE_MADE, take_nothing},  {WIRE_ENDED, take_ended},
+    {WIRE_NAMES, take_names},     {WIRE_MADE, take_made},     {WIRE_ENDED, take_ended},
     {WIRE_FAILED, take_failed},
 };
 

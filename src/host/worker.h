@@ -27,9 +27,13 @@ struct worker_end {
 
 /* Called by the loop, in this order; on_over once, last. Any but on_over may be missing. */
 struct worker_events {
-    void (*on_started)(void *context, unsigned weak);
+    void (*on_started)(void *context, const struct job_start *start);
     void (*on_output)(void *context, const struct worker_output *output);
     void (*on_denied)(void *context, const struct job_denial *denial);
+    /* Some of the names that were made, each with a NUL; then how many, and what is told of them,
+     * without the names. */
+    void (*on_names)(void *context, const char *bytes, size_t size);
+    void (*on_made)(void *context, const struct job_made *made);
     void (*on_over)(void *context, const struct worker_end *end);
     void *context;
 };

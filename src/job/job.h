@@ -42,6 +42,7 @@ struct job_told {
     const char *reason; /* "it runs when you build" */
     bool deeper;        /* a guarded name in a deeper folder than those in which it is held */
     bool gone;          /* was made as far as is known, and was not found in the end */
+    bool written;       /* was there before */
 };
 
 /* What the guard saw come into existence in the writable trees and stay, in the end. A folder that

@@ -137,8 +137,9 @@ static void on_made(void *context, const struct job_made *made)
 
         wire_add_text(&frame, told->name);
         wire_add_text(&frame, told->reason);
-        wire_add_u32(&frame,
-                     (told->deeper ? WIRE_TOLD_DEEPER : 0) | (told->gone ? WIRE_TOLD_GONE : 0));
+        wire_add_u32(&frame, (told->deeper ? WIRE_TOLD_DEEPER : 0) |
+                                 (told->gone ? WIRE_TOLD_GONE : 0) |
+                                 (told->written ? WIRE_TOLD_WRITTEN : 0));
     }
     send_or_end(server, &frame);
 }

@@ -56,7 +56,7 @@ struct told {
     size_t relative; /* of its zone: so many bytes from the beginning */
     size_t depth;
     const struct guard_name *row;
-    bool doubt;
+    bool doubt, written;
 };
 
 struct list {
@@ -117,7 +117,7 @@ static void add_name(struct list *list, const char *path)
         list->names[list->count++] = copy;
 }
 
-static void add_told(struct list *list, const char *path, const char *relative, bool doubt)
+static void add_told(struct list *list, const char *path, const char *relative, unsigned marks)
 {
     const struct guard_name *row = guard_reported_find(list->question->reported, relative);
     struct told *told;
@@ -131,7 +131,8 @@ static void add_told(struct list *list, const char *path, const char *relative, 
         .relative = (size_t) (relative - path),
         .depth = depth_of(relative),
         .row = row,
-        .doubt = doubt,
+        .doubt = marks == MADE_DOUBT,
+        .written = (marks & (MADE_NEW | MADE_WRITTEN)) == MADE_WRITTEN,
     };
     list->failed = list->failed || told->path == NULL;
     list->told_count += told->path != NULL;
@@ -146,7 +147,7 @@ static void add(void *context, const char *path, unsigned marks)
         return;
     if (marks & MADE_NEW)
         add_name(list, path);
-    add_told(list, path, relative, marks == MADE_DOUBT);
+    add_told(list, path, relative, marks);
 }
 
 static bool is_told(void *context, const char *path)
@@ -240,6 +241,7 @@ static size_t look_at(const struct list *list, struct job_told *told, size_t *re
             .reason = one->row->reason,
             .deeper = is_deeper(one),
             .gone = missing,
+            .written = one->written,
         };
     }
     return count;

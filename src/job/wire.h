@@ -20,7 +20,7 @@
 #include "job/job.h"
 
 #define WIRE_LIMIT_BYTES (8u << 20)
-#define WIRE_VERSION 2u
+#define WIRE_VERSION 3u
 #define WIRE_NAMES_BYTES (1u << 20) /* of one NAMES */
 #define WIRE_ARGS_LIMIT 65536u      /* entries of argv */
 
@@ -42,6 +42,7 @@ enum wire_kind {
 /* Of an entry of MADE: struct job_told. */
 #define WIRE_TOLD_DEEPER 1u
 #define WIRE_TOLD_GONE 2u
+#define WIRE_TOLD_WRITTEN 4u
 
 struct wire_header {
     uint32_t kind;

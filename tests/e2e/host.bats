@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# wattle-host: its start and end, its doors, the owner's verbs. The cases are in mcp_cases.py.
+# wattle-host: its start and end, its doors, the owner's verbs. The cases are in mcp_cases.py and host_records.py.
 
 load lib
 
@@ -17,6 +17,30 @@ teardown() {
 
 case_of() {
     WATTLE=$WATTLE /usr/bin/python3 -B "$BATS_TEST_DIRNAME/mcp_cases.py" "$1"
+}
+
+record_of() {
+    WATTLE=$WATTLE /usr/bin/python3 -B "$BATS_TEST_DIRNAME/host_records.py" "$1"
+}
+
+@test "a record tells what a job made, changed and was refused, and under which policy" {
+    record_of what_a_job_made
+}
+
+@test "runs of one policy have one digest" {
+    record_of what_is_the_same_policy
+}
+
+@test "a record is bounded, whatever its job does" {
+    record_of records_are_bounded
+}
+
+@test "the latest hundred records of a pen are kept, and what runs" {
+    record_of a_hundred_are_kept
+}
+
+@test "what the host decides is in the log" {
+    record_of what_is_done_is_in_the_log
 }
 
 @test "kill -9 of the host or of a client leaves no process and no record that runs" {

@@ -1,0 +1,133 @@
+"""Cases of host.bats that look at records, log and store: each a function, named by the one
+argument. The current folder is no pen yet."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from mcp_cases import *  # noqa: E402, F403
+
+STATE = os.environ["HOME"] + "/.local/state/wattle"
+
+
+def rows(kind="%"):
+    """What the log has: kind, body, oldest first."""
+    with sqlite3.connect(f"file:{STATE}/wattle.db?mode=ro", uri=True) as store:
+        return [(kind, json.loads(body)) for kind, body in store.execute(
+            "SELECT kind, body FROM log WHERE kind LIKE ? ORDER BY number", (kind,))]
+
+
+def shown(job):
+    """A record as a person sees it, and as JSON."""
+    text = subprocess.run([WATTLE, "jobs", "show", job], capture_output=True, check=True).stdout
+    return text.decode(), wattle("jobs", "show", "--json", job)
+
+
+# ---- records -------------------------------------------------------------------------------------
+
+def what_a_job_made():
+    grant(pens_add(), "sh")
+    with open("Makefile", "w") as file:
+        file.write("all:\n")
+    with open("plain", "w") as file:
+        file.write("before\n")
+    script = ("mkdir deep; echo x >deep/file; echo y >>Makefile; echo z >>plain; touch .envrc; "
+              "touch \"$(printf 'e\\033[31mvil\\342\\200\\256')\"; : >build.sh; true")
+    with Client(PEN) as client:
+        job = exited(client.run("sh", "-c", script))
+        text, record = shown(job["job_id"])
+        names = {name["path"]: name for name in record["names"]}
+        assert names["deep/file"]["how"] == "created" and names["deep/file"]["reason"] is None
+        assert names["deep"]["how"] == "created", names
+        assert names["Makefile"]["how"] == "changed" and names["Makefile"]["reason"], names
+        assert "plain" not in names, "only files that may run or be trusted are watched for writes"
+        assert ".envrc" not in names and not os.path.exists(".envrc")
+        assert record["names_total"] == len(names) and record["names_complete"] is True, record
+        assert record["denied"] >= 1 and record["denials"][0]["path"].endswith("/.envrc"), record
+        assert record["denials"][0]["program"] == "touch", record
+        for word in ("deep/file", "Makefile", ".envrc", "touch"):
+            assert word in text, (word, text)
+        assert "\033" not in text and "\u202e" not in text, text
+        # What it was, and what kept it.
+        status = os.stat(record["executable"])
+        assert record["identity"]["inode"] == status.st_ino, record
+        assert record["identity"]["ctime_ns"] == status.st_ctime_ns, record
+        assert record["limits"]["deadline_ms"] == 120000 and record["limits"]["processes"] > 0
+        assert record["fence"]["mechanism"] == "native", record
+        assert record["request"]["command"] == "sh" and record["request"]["args"][0] == "-c"
+        assert record["asked_ms"] <= record["began_ms"] <= record["ended_ms"], record
+
+
+def what_is_the_same_policy():
+    """The digest tells runs that could do the same from those that could not."""
+    pen = pens_add()
+    os.makedirs(os.environ["HOME"] + "/beside", exist_ok=True)
+    with Client(PEN) as client:
+        jobs = [exited(client.run("pwd")) for _ in range(2)]
+        wattle("pens", "files", "--json", pen, "add", os.environ["HOME"] + "/beside", "read")
+        jobs.append(exited(client.run("pwd")))
+        digests = [wattle("jobs", "show", "--json", job["job_id"])["policy_digest"] for job in jobs]
+        assert digests[0] == digests[1] != digests[2], digests
+        assert digests[0].startswith("blake2b:") and len(digests[0]) == 8 + 64, digests
+        refused_ = client.run("no-such-program")
+        record = wattle("jobs", "show", "--json", refused_["job_id"])
+        assert record["policy_digest"] is None and record["names"] is None, record
+
+
+def records_are_bounded():
+    """Whatever a job makes, tries or is given."""
+    grant(pens_add(), "sh")
+    script = ("i=0; while [ $i -lt 1000 ]; do : >n$i; true 2>/dev/null >.envrc; i=$((i+1)); done; true")
+    with Client(PEN) as client:
+        job = exited(client.run("sh", "-c", script, "x" * 100000))
+        text, record = shown(job["job_id"])
+        assert record["names_total"] == 1000 and 100 < len(record["names"]) <= 264, record
+        assert record["denied"] == 1000 and 0 < len(record["denials"]) <= 64, record["denied"]
+        assert "…and 950 more" in text, text[-3000:]
+        listed = wattle("jobs", "list", "--json")
+        assert listed["complete"] is True and listed["jobs"][0]["request"]["args_left_out"] >= 1
+        assert len(json.dumps(listed)) < 8000 and "names" not in listed["jobs"][0]
+        with sqlite3.connect(f"file:{STATE}/wattle.db?mode=ro", uri=True) as store:
+            assert store.execute("SELECT max(length(report)) FROM jobs").fetchone()[0] < 1 << 18
+
+
+def a_hundred_are_kept():
+    """And one that runs is never removed."""
+    pen = pens_add()
+    grant(pen, "sleep")
+    with Client(PEN) as client:
+        number, _ = sleeping(client)
+        for _ in range(105):
+            exited(client.run("pwd"))
+        jobs = wattle("jobs", "list", "--json", "--limit", "1000")["jobs"]
+        assert len(jobs) == 100 and jobs[-1]["job_id"] == number, len(jobs)
+        assert jobs[-1]["state"] == "running" and jobs[0]["state"] == "exited"
+        client.stop(number)
+
+
+# ---- the log -------------------------------------------------------------------------------------
+
+def what_is_done_is_in_the_log():
+    pen = pens_add()
+    grant(pen, "touch")
+    with Client(PEN) as client:
+        exited(client.run("touch", "made"))
+        waiting = client.run("mkdir", "x", background=True)
+        wattle("jobs", "stop", "--json", waiting["job_id"])
+        refused(client.run("no-such-program"))
+    until(lambda: rows("turn.end"), "the turn's end is there")
+    wattle("host", "stop")
+    until(lambda: not hosts(), "it ended")
+    kinds = [kind for kind, _ in rows()]
+    assert kinds == ["host.start", "pen.add", "grant.put", "chat.add", "turn.begin",
+                     "job.request", "grant.use", "job.start", "job.end",
+                     "job.request", "job.wait", "job.end", "job.request", "job.refuse",
+                     "turn.end", "host.stop"], kinds
+    assert rows("host.stop")[0][1] == {"why": "owner"}
+    assert rows("job.end")[1][1]["notice"] == "the owner stopped it", rows("job.end")
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
