@@ -158,6 +158,7 @@ static const struct by_argument {
 } by_argument[] = {
     {"clone", {56, 220}, BPF_ALLOWED, EPERM},
     {"ioctl", {16, 29}, BPF_ALLOWED, BPF_ALLOWED},
+    {"fcntl", {72, 25}, BPF_ALLOWED, BPF_ALLOWED},
     {"socket", {41, 198}, EAFNOSUPPORT, EAFNOSUPPORT},
     {"socketpair", {53, 199}, EAFNOSUPPORT, EAFNOSUPPORT},
     {"personality", {135, 92}, BPF_ALLOWED, BPF_ALLOWED},
@@ -334,6 +335,20 @@ static void nothing_types_into_a_terminal(void **state)
     }
     expect_both("as descriptor", number, (const uint64_t[6]){0x5412, 0x5401, 0x5412}, BPF_ALLOWED);
     expect_both("another size", number, (const uint64_t[6]){0, 0x80015412}, BPF_ALLOWED);
+}
+
+static void no_lease_makes_others_wait(void **state)
+{
+    static const int number[] = {72, 25};
+
+    (void) state;
+    for (uint64_t command = 0; command < 0x1000; command++) {
+        const uint64_t args[6] = {3, command, 1};
+        const bool bad = command == 1024 || command == 1026 || command == 1040;
+
+        expect_both("fcntl", number, args, bad ? EINVAL : BPF_ALLOWED);
+    }
+    expect_both("as descriptor", number, (const uint64_t[6]){1024, 3, 1024}, BPF_ALLOWED);
 }
 
 static int socket_expected(uint64_t family, uint64_t type, uint64_t protocol)
@@ -546,6 +561,7 @@ int main(void)
         cmocka_unit_test(the_programs_are_well_formed),
         cmocka_unit_test(clone_makes_no_namespace),
         cmocka_unit_test(nothing_types_into_a_terminal),
+        cmocka_unit_test(no_lease_makes_others_wait),
         cmocka_unit_test(only_four_socket_families_exist),
         cmocka_unit_test(netlink_is_for_routes_only),
         cmocka_unit_test(the_old_packet_type_is_no_way_to_packets),

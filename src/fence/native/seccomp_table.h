@@ -109,6 +109,9 @@ struct seccomp_group {
 #define CALL_SOCK_TYPE 0xf
 #define CALL_SOCK_PACKET 10
 #define CALL_PERSONALITY_QUERY UINT32_MAX
+#define CALL_F_SETLEASE 1024u
+#define CALL_F_NOTIFY 1026u
+#define CALL_F_SETDELEG 1040u /* since 6.19, also for folders */
 #define CALL_WRITES_FILE (O_CREAT | O_WRONLY | O_RDWR | O_TRUNC)
 #define CALL_BTRFS_SNAP_CREATE 0x50009401u
 #define CALL_BTRFS_SUBVOL_CREATE 0x5000940eu
@@ -290,6 +293,18 @@ static const struct seccomp_group seccomp_groups[] = {
                 {CALL("openat", 257, 56), IF(ANY_OF(2, CALL_MAKES_FILE), ANY_OF(3, CALL_SET_ID))},
                 {CALL("mknod", 133, NONE), IF(ANY_OF(1, CALL_SET_ID))},
                 {CALL("mknodat", 259, 33), IF(ANY_OF(2, CALL_SET_ID))},
+            },
+    },
+    {
+        .why = "a lease makes whoever opens the file to write, of the owner's programs as well, "
+               "wait for the job. Answered as by a file system that has none: who serves files to "
+               "others does without. dnotify came before inotify, and nothing of today uses it",
+        .error = EINVAL,
+        .rules =
+            {
+                {CALL("fcntl", 72, 25), IF(EQUALS(1, CALL_F_SETLEASE))},
+                {CALL("fcntl", 72, 25), IF(EQUALS(1, CALL_F_NOTIFY))},
+                {CALL("fcntl", 72, 25), IF(EQUALS(1, CALL_F_SETDELEG))},
             },
     },
     {
