@@ -297,6 +297,8 @@ enum derive_gitkey_kind {
     DERIVE_GITKEY_INCLUDE, /* a configuration file, relative to the file that names it */
     DERIVE_GITKEY_PATH,    /* a file or folder, relative to the work tree's top */
     DERIVE_GITKEY_PROGRAM, /* a command, which may be a shell's */
+    DERIVE_GITKEY_URL,     /* an address, which may be a command */
+    DERIVE_GITKEY_BASE,    /* such an address is the subsection */
 };
 
 struct derive_gitkey {
@@ -306,6 +308,9 @@ struct derive_gitkey {
 };
 
 const struct derive_gitkey *derive_gitkey_find(const struct derive_gitsetting *setting);
+/* What "ext::COMMAND" runs; NULL: the address is another's. Whether git takes such an address
+ * (protocol.ext.allow) is the owner's to change. */
+const char *derive_giturl_command(const char *url);
 
 /* Calls `each` for every word of a command that could name a file, some of them twice and some that
  * name none. What a program makes of its words, or computes, is not seen. -ENOMEM, or what `each`

@@ -1,8 +1,11 @@
 /* Which of git's settings name a file that git runs or takes on trust, and which words of a value
  * could be its name. ONE table, held against git-config(1) of git 2.39 and the release notes up to
- * 2.52 on 2026-12-01; git-lfs and the mail commands are in it too.
+ * 2.52 on 2026-12-01; git-lfs, git-svn, git-annex, git-flow, tig, delta and the mail commands are
+ * in it too. A test asks the git that is installed for settings whose names speak of programs and
+ * files: each is in here, or in its list of those that were found harmless.
  *
- * A subsection makes no difference: "remote.*.vcs" is the row {"remote", "vcs"}. */
+ * A subsection makes no difference: "remote.*.vcs" is the row {"remote", "vcs"}. A name that begins
+ * with '*' is any that ends so. */
 #include "base/str.h"
 #include "derive/derive_priv.h"
 
@@ -27,6 +30,15 @@ static const struct derive_gitkey keys[] = {
     PATH("gpg", "revocationfile", "gpg.ssh.revocationFile"),
     PATH("http", "sslcainfo", "http.sslCAInfo"),
     PATH("http", "sslcapath", "http.sslCAPath"),
+    PATH("http", "proxysslcainfo", "http.proxySSLCAInfo"),
+    PATH("http", "pinnedpubkey", "http.pinnedPubkey"),
+    PATH("http", "cookiefile", "http.cookieFile"),
+    PATH("sendemail", "smtpsslcertpath", "sendemail.smtpSSLCertPath"),
+    PATH("sendemail", "aliasesfile", "sendemail.aliasesFile"),
+    PATH("svn", "authorsfile", "svn.authorsFile"),
+    PATH("instaweb", "modulepath", "instaweb.modulePath"),
+    PATH("help", "htmlpath", "help.htmlPath"),
+    PATH("gitflow", "hooks", "gitflow.path.hooks"),
 #undef PATH
 #define RUNS(section, name, shown)                                                                 \
     {                                                                                              \
@@ -85,16 +97,48 @@ static const struct derive_gitkey keys[] = {
     RUNS("lfs", "path", "lfs transfer agent"),
     RUNS("lfs", "clean", "lfs extension"),
     RUNS("lfs", "smudge", "lfs extension"),
+    RUNS("svn", "authorsprog", "svn.authorsProg"),
+    RUNS("jump", "grepcmd", "jump.grepCmd"),
+    RUNS("sendemail", "smtpserveroption", "sendemail.smtpServerOption"),
+    RUNS("annex", "*-command", "annex setting"),
+    RUNS("annex", "*-hook", "annex setting"),
+    RUNS("annex", "*-options", "annex setting"),
+    RUNS("remote", "*-command", "remote's annex setting"),
+    RUNS("remote", "*-options", "remote's annex setting"),
+    RUNS("remote", "annex-shell", "remote's annex setting"),
+    RUNS("tig", ANY, "tig setting"),
+    RUNS("delta", "pager", "delta.pager"),
 #undef RUNS
+#define URL(section, name, shown)                                                                  \
+    {                                                                                              \
+        section, name, DERIVE_GITKEY_URL, "git's " shown " names it, and git runs it"              \
+    }
+    URL("remote", "url", "remote's url"),
+    URL("remote", "pushurl", "remote's pushurl"),
+    URL("submodule", "url", "submodule's url"),
+    URL("branch", "remote", "branch's remote"),
+    URL("branch", "pushremote", "branch's pushRemote"),
+    {"url", "insteadof", DERIVE_GITKEY_BASE, "git's url.*.insteadOf names it, and git runs it"},
+    {"url", "pushinsteadof", DERIVE_GITKEY_BASE,
+     "git's url.*.pushInsteadOf names it, and git runs it"},
+#undef URL
 };
 
 const struct derive_gitkey *derive_gitkey_find(const struct derive_gitsetting *setting)
 {
     for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
         if (str_equal(keys[i].section, setting->section) &&
-            (str_equal(keys[i].name, ANY) || str_equal(keys[i].name, setting->name)))
+            (keys[i].name[0] == ANY[0] ? str_ends(setting->name, keys[i].name + 1)
+                                       : str_equal(keys[i].name, setting->name)))
             return &keys[i];
     return NULL;
+}
+
+const char *derive_giturl_command(const char *url)
+{
+    static const char helper[] = "ext::";
+
+    return str_starts(url, helper) ? url + strlen(helper) : NULL;
 }
 
 /* ---- words ----------------------------------------------------------------------------------- */

@@ -224,16 +224,30 @@ static int hold_word(void *context, const char *word)
     return 0;
 }
 
-/* An alias that begins otherwise is git's own words. */
-static int hold_program(const struct derive_pointers *pointers, const struct derive_gitkey *key,
-                        const char *value)
+static int hold_words(const struct derive_pointers *pointers, const struct derive_gitkey *key,
+                      const char *value)
 {
     struct command command = {pointers, key->why};
     const struct derive_gitwords words = {hold_word, &command};
 
+    return derive_gitwords_each(value, &words);
+}
+
+static int hold_url(const struct derive_pointers *pointers, const struct derive_gitkey *key,
+                    const char *url)
+{
+    const char *command = url != NULL ? derive_giturl_command(url) : NULL;
+
+    return command != NULL ? hold_words(pointers, key, command) : 0;
+}
+
+/* An alias that begins otherwise is git's own words. */
+static int hold_program(const struct derive_pointers *pointers, const struct derive_gitkey *key,
+                        const char *value)
+{
     if (str_equal(key->section, "alias") && value[0] != '!')
         return 0;
-    return derive_gitwords_each(value, &words);
+    return hold_words(pointers, key, value);
 }
 
 /* ---- settings ----------------------------------------------------------------------------------
@@ -300,6 +314,10 @@ static int take(void *context, const struct derive_gitsetting *setting)
         return hold_path(pointers, value, key->why);
     case DERIVE_GITKEY_PROGRAM:
         return hold_program(pointers, key, value);
+    case DERIVE_GITKEY_URL:
+        return hold_url(pointers, key, value);
+    case DERIVE_GITKEY_BASE:
+        return hold_url(pointers, key, setting->subsection);
     }
     return 0;
 }

@@ -1,5 +1,10 @@
 /* Names of the pen that are held because a git configuration or a symlink leads to them. */
+#include "base/fd.h"
+#include "base/str.h"
 #include "derive_tree.h"
+
+#include <ctype.h>
+#include <sys/wait.h>
 
 static const struct derive_request plain = {0};
 
@@ -258,6 +263,209 @@ static void too_many_are_refused_by_name(void **state)
     refuse(world, &plain, "derive.pointers");
 }
 
+/* ---- the table of settings against the git that is installed ------------------------------------
+ */
+
+/* Parts of names that speak of a program or of a file. */
+static const char *const speaking[] = {
+    "cmd",         "command",   "program",     "prog",      "helper",     "tool",     "path",
+    "file",        "hook",      "editor",      "pager",     "browser",    "driver",   "clean",
+    "smudge",      "process",   "templatedir", "socketdir", "textconv",   "external", "askpass",
+    "proxy",       "tunnel",    "template",    "monitor",   "script",     "exec",     "url",
+    "httpd",       "server",    "cert",        "sslkey",    "signingkey", "vcs",      "uploadpack",
+    "receivepack", "insteadof", "viewer",      "shell",     "difffilter",
+};
+
+/* Found to run and to read nothing of the pen, or nothing that does anything: numbers, words, names
+ * of tools that have settings of their own, texts for a person, and addresses of the network. */
+static const char *const harmless[] = {
+    "advice.",
+    "color.",
+    "column.",
+    "fsck.",
+    "gitcvs.",
+    "gitweb.",
+    "receive.",
+    "mergetool.hide",
+    "guitool.<name>.argprompt",
+    "guitool.<name>.confirm",
+    "guitool.<name>.needsfile",
+    "guitool.<name>.no",
+    "guitool.<name>.prompt",
+    "guitool.<name>.rev",
+    "guitool.<name>.title",
+    "status.",
+    "trace2.",
+    "notes.rewrite.",
+    "uploadpack.allow",
+    "uploadpack.hiderefs",
+    "uploadpack.keepalive",
+    "uploadpackfilter.",
+    "repack.",
+    "sparse.",
+    "rebase.",
+    "fsmonitor.",
+    "blame.ignorerevsfile",
+    "branch.<name>.description",
+    "clean.requireforce",
+    "commit.cleanup",
+    "commit.template",
+    "commitgraph.",
+    "completion.commands",
+    "core.bigfilethreshold",
+    "core.filemode",
+    "core.filesreflocktimeout",
+    "core.fsmonitorhookversion",
+    "core.fsyncobjectfiles",
+    "core.hidedotfiles",
+    "core.quotepath",
+    "credential.usehttppath",
+    "diff.<driver>.binary",
+    "diff.<driver>.cachetextconv",
+    "diff.<driver>.wordregex",
+    "diff.<driver>.xfuncname",
+    "diff.guitool",
+    "diff.tool",
+    "diff.orderfile",
+    "difftool.prompt",
+    "difftool.trustexitcode",
+    "feature.manyfiles",
+    "format.",
+    "gui.newbranchtemplate",
+    "http.curloptresolve",
+    "http.proxy",
+    "http.schannelusesslcainfo",
+    "http.sslcert",
+    "http.sslkey",
+    "mailmap.file",
+    "man.viewer",
+    "merge.<driver>.name",
+    "merge.<driver>.recursive",
+    "merge.guitool",
+    "merge.tool",
+    "mergetool.<tool>.hideresolved",
+    "mergetool.<tool>.trustexitcode",
+    "mergetool.meld.",
+    "mergetool.vimdiff.",
+    "mergetool.keep",
+    "mergetool.prompt",
+    "mergetool.writetotemp",
+    "remote.<name>.proxy",
+    "sendemail.aliasfiletype",
+    "sendemail.smtpserverport",
+    "transfer.credentialsinurl",
+    "user.signingkey",
+};
+
+static bool speaks(const char *key)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(speaking); i++)
+        if (strstr(key, speaking[i]) != NULL)
+            return true;
+    return false;
+}
+
+static bool is_harmless(const char *key)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(harmless); i++)
+        if (str_starts(key, harmless[i]))
+            return true;
+    return false;
+}
+
+static bool is_in_table(char *key)
+{
+    char *first = strchr(key, '.');
+    char *last = strrchr(key, '.');
+    struct derive_gitsetting setting = {.section = key, .value = "x"};
+    bool found;
+
+    *first = *last = '\0';
+    setting.name = last + 1;
+    found = derive_gitkey_find(&setting) != NULL;
+    *first = *last = '.';
+    return found;
+}
+
+/* One line for each setting, or nothing. */
+static int ask_git(struct buf *buf)
+{
+    int ends[2];
+    pid_t pid;
+
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void) dup2(ends[1], STDOUT_FILENO);
+        (void) execl("/usr/bin/git", "git", "help", "--config", NULL);
+        _exit(127);
+    }
+    (void) close(ends[1]);
+    assert_int_equal(fd_read_all(ends[0], buf), 0);
+    (void) close(ends[0]);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    return (int) buf->size;
+}
+
+/* Whether the setting, in lower case, is one of the table. */
+static bool look_at_setting(char *key)
+{
+    for (char *at = key; *at != '\0'; at++)
+        *at = (char) tolower((unsigned char) *at);
+    if (strchr(key, '.') == NULL || strpbrk(key, " *") != NULL || !speaks(key))
+        return false;
+    if (is_in_table(key))
+        return true;
+    if (!is_harmless(key))
+        fail_msg("git's setting '%s' is in neither table: src/derive/gitkeys.c", key);
+    return false;
+}
+
+static void every_setting_that_speaks_of_a_program_was_looked_at(void **state)
+{
+    AUTO(buf_free) struct buf buf;
+    unsigned in_table = 0;
+
+    (void) state;
+    buf_init(&buf, 1u << 20);
+    if (ask_git(&buf) == 0)
+        return; /* no git here */
+    for (char *key = buf.bytes; *key != '\0';) {
+        char *end = strchrnul(key, '\n');
+        const bool more = *end != '\0';
+
+        *end = '\0';
+        in_table += look_at_setting(key);
+        key = end + more;
+    }
+    assert_true(in_table > 50);
+}
+
+static void settings_of_other_programs_and_addresses_that_run_are_held(void **state)
+{
+    struct world *world = *state;
+
+    make_git(world, PROJECT "/.git",
+             "[svn]\n\tauthorsProg = t/authors\n"
+             "[annex]\n\tsecure-erase-command = t/erase %file\n\tx-store-hook = t/store\n"
+             "[remote \"o\"]\n\tannex-start-command = t/start\n\turl = ext::t/connect %S\n"
+             "[remote \"p\"]\n\turl = ../t/plain\n"
+             "[url \"ext::sh -c t/base\"]\n\tinsteadOf = x:\n"
+             "[instaweb]\n\tmodulePath = t/modules\n[jump]\n\tgrepCmd = t/grep -n\n");
+    derive(world, &plain);
+    for (const char *const *name =
+             (const char *const[]){"authors", "erase", "store", "start", "connect", "base",
+                                   "modules", "grep", NULL};
+         *name != NULL; name++) {
+        AUTO_FREE char *path = path_join(PROJECT "/t", *name);
+
+        if (!guards(world, path))
+            fail_msg("'%s' is not held", path);
+    }
+    assert_false(guards(world, "home/work/t/plain"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +479,8 @@ int main(void)
         WORLD_TEST(a_configuration_that_cannot_be_read_whole_is_refused),
         WORLD_TEST(nested_repositories_have_pointers_too),
         WORLD_TEST(too_many_are_refused_by_name),
+        WORLD_TEST(settings_of_other_programs_and_addresses_that_run_are_held),
+        cmocka_unit_test(every_setting_that_speaks_of_a_program_was_looked_at),
     };
 
     return RUN_WORLD_TESTS(tests);
