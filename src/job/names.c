@@ -81,12 +81,11 @@ bool job_names_may_guard(const void *names_, const char *folder, const char *nam
 
 /* ---- for one path ---------------------------------------------------------------------------- */
 
-/* Context: the folder's path. */
-static bool holds_git(void *context, unsigned up)
+/* Whether the folder `up` levels above `folder` has the name. */
+static bool has(const char *folder, unsigned up, const char *name)
 {
-    const char *folder = context;
     size_t size = strlen(folder);
-    char path[PATH_MAX + sizeof "/.git"];
+    char path[PATH_MAX + sizeof "/commondir"];
     struct stat seen;
 
     for (; up > 0; up--)
@@ -94,8 +93,20 @@ static bool holds_git(void *context, unsigned up)
             ;
     if (size >= PATH_MAX)
         return true;
-    (void) snprintf(path, sizeof path, "%.*s/.git", (int) size, folder);
+    (void) snprintf(path, sizeof path, "%.*s/%s", (int) size, folder, name);
     return lstat(path, &seen) == 0 || errno != ENOENT;
+}
+
+/* Context: the folder's path. */
+static bool holds_git(void *context, unsigned up)
+{
+    return has(context, up, ".git");
+}
+
+static bool is_bare(void *context, unsigned up)
+{
+    return has(context, up, "HEAD") && ((has(context, up, "objects") && has(context, up, "refs")) ||
+                                        has(context, up, "commondir"));
 }
 
 static void fill(const struct job_names *names, const struct guard_class *class,
@@ -124,7 +135,7 @@ void job_names_ask(const struct job_names *names, const char *path, struct job_n
 {
     const char *base = path_base(path);
     AUTO_FREE char *folder = strndup(path, base - path > 1 ? (size_t) (base - path) - 1 : 1);
-    const struct guard_ask ask = {.holds_git = holds_git, .context = folder};
+    const struct guard_ask ask = {.holds_git = holds_git, .is_bare = is_bare, .context = folder};
     struct guard_class class;
 
     *ret_name = (struct job_name){0};

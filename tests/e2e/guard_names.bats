@@ -137,6 +137,75 @@ repository_with_twins() {
     present vendor/repo.git/h/post-update
 }
 
+# take_apart FOLDER: every way in which a job could make the bare repository there run something, or
+# take it for no repository for a moment. Each is tried by itself.
+take_apart() {
+    cat >apart.sh <<'S'
+cd "$1" || exit
+try() { eval "$1" 2>/dev/null && echo "$1"; }
+for way in 'echo x >hooks/post-update' 'chmod +x hooks/kept' 'ln -s /x hooks/pre-push' 'mv hooks h && mv h hooks' \
+    'mkdir -p ../o/hooks && mv -T --exchange ../o/hooks hooks' 'echo "[core] fsmonitor = evil" >>config' \
+    'git config core.fsmonitor evil' 'echo x >config.worktree' 'mv config c; mv c config' 'rm -f config' 'rm -f HEAD' \
+    'mv HEAD H && echo x >hooks/post-update; mv H HEAD' 'mv objects o2 && echo x >hooks/post-update; mv o2 objects' \
+    'mv refs r2 && echo x >config; mv r2 refs' 'rmdir refs' 'echo x >commondir' 'echo ../../../../elsewhere/.git >worktrees/w/gitdir' \
+    'echo ../../../evil >worktrees/w/commondir' 'echo x >worktrees/w/config.worktree' 'mv worktrees/w/commondir cd' \
+    'mkdir -p ../hooks2 && mv -T ../hooks2 hooks' 'ln worktrees/w/gitdir out' 'echo x >modules/m/hooks/post-update'; do try "$way"; done
+true
+S
+    inside "${@:2}" -- bash apart.sh "$1"
+}
+
+bare_with_worktree() {
+    rm -rf "$1" "$1.trees"
+    git init -q --bare "$1"
+    git -C "$1" -c user.name=a -c user.email=a@b commit-tree -m x "$(git -C "$1" mktree </dev/null)" >"$WORLD/commit"
+    git -C "$1" update-ref refs/heads/main "$(cat "$WORLD/commit")"
+    git -C "$1" worktree add -q -b w "$1.trees/w" main
+    mkdir -p "$1/hooks" "$1/modules/m/hooks"
+    rm -f "$1"/hooks/*
+    echo kept >"$1/hooks/kept"
+    chmod 644 "$1/hooks/kept"
+}
+
+@test "a bare repository in a folder that was opened beside the pen, or in the pen, whatever is tried" {
+    local place before
+    need_tools git
+    mkdir "$OUT/shared"
+    for place in "$OUT/shared/deep/er/repo" "$PEN/repo"; do
+        bare_with_worktree "$place"
+        before=$(cd "$place" && find . -path ./objects -prune -o -printf '%p %m %s\n' | sort)
+        take_apart "$place" --rw "$OUT/shared"
+        ended 0
+        printed ""
+        same "$(cd "$place" && find . -path ./objects -prune -o -printf '%p %m %s\n' | sort)" "$before" "what is there"
+        inside --rw "$OUT/shared" -- mv "$place/objects" "$place/o2"
+        failed_inside
+        said 'without it the folder is no repository'
+        # and it is worked in
+        git -C "$PEN" init -q work
+        git -C work -c user.name=a -c user.email=a@b commit -q --allow-empty -m one
+        works --rw "$OUT/shared" -C work -- git push -q "$place" HEAD:refs/heads/new
+        works --rw "$OUT/shared" -- bash -c "cd '$place' && git gc -q && git branch other new && mkdir -p info && echo a >info/exclude"
+        rm -rf work
+        bare_with_worktree "$place"
+        take_apart "$place" --guard off --rw "$OUT/shared"
+        (($(wc -l <<<"$output") > 10)) || fail "the control did little"
+    done
+}
+
+@test "folders called hooks, config or modules elsewhere are nobody's, nor is one file that has gone" {
+    mkdir -p "$OUT/shared/src"
+    works --rw "$OUT/shared" -- bash -c 'for top in . "$1"; do cd "$top"
+        mkdir -p src/hooks src/config modules/a/hooks modules/a/config worktrees/x branches
+        echo x | tee src/hooks/use.ts src/config/app.json modules/a/hooks/h modules/a/config/c branches/b config commondir >/dev/null
+        chmod +x src/hooks/use.ts; mv src/hooks src/hooks2; rm -r modules config commondir; ln -s x refs; rm refs; done' many "$OUT/shared/src"
+    works -- /usr/bin/python3 -c '
+import os
+fd = os.open("src/config/gone", os.O_RDWR | os.O_CREAT)
+os.unlink("src/config/gone"); os.fchmod(fd, 0o600)
+os.close(os.open("/proc/self/fd/%d" % fd, os.O_WRONLY))'
+}
+
 # ---- whose git folder it is --------------------------------------------------------------------
 
 @test "a git folder of the owner's is not the job's for having the number of one the job had made" {
@@ -317,4 +386,31 @@ import os
 def of(p): return sorted((n, os.getxattr(p, n)) for n in os.listxattr(p) if not n.startswith("security."))
 print(of("tree/a") == of("on/a") == of("off/a"), len(of("tree/a")))'
     printed "True 2"
+}
+
+# ---- leases ------------------------------------------------------------------------------------
+
+@test "a job takes no lease, so that nobody outside waits for it to open a file" {
+    need_tools git
+    git init -q .
+    cat >lease.py <<'P'
+import errno, fcntl, os, sys
+fd = os.open(".git/config", os.O_RDONLY)
+mine = os.open("mine", os.O_RDWR | os.O_CREAT)
+for name, target, command, value in (("read", fd, 1024, fcntl.F_RDLCK), ("own", mine, 1024, fcntl.F_WRLCK),
+                                     ("folder", os.open(".", os.O_RDONLY), 1026, 4)):
+    try:
+        fcntl.fcntl(target, command, value)
+        print(name, "taken")
+    except OSError as e:
+        print(name, errno.errorcode[e.errno])
+fcntl.flock(mine, fcntl.LOCK_EX); fcntl.lockf(mine, fcntl.LOCK_EX)
+print("locks", fcntl.fcntl(mine, 1025), fcntl.fcntl(os.dup(mine), fcntl.F_GETFD))
+P
+    control /usr/bin/python3 lease.py
+    [[ $output == *'read taken'*'own taken'*'folder taken'* ]] || cannot "no leases here: $output"
+    works -- /usr/bin/python3 lease.py
+    printed $'read EINVAL\nown EINVAL\nfolder EINVAL\nlocks 2 1'
+    works --guard off -- /usr/bin/python3 lease.py
+    [[ $output == *'read EINVAL'* ]] || fail "without the guard there are leases"
 }

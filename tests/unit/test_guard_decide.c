@@ -12,6 +12,8 @@ enum {
     X = GUARD_NEED_EXCLUSIVE,
     BARE = GUARD_NEED_BARE,
     BARE_SOURCE = GUARD_NEED_BARE_SOURCE,
+    STAYS = GUARD_NEED_BARE_STAYS,
+    STAYS_SOURCE = GUARD_NEED_BARE_STAYS_SOURCE,
     BESIDE = GUARD_NEED_BESIDE,
     TREE = GUARD_NEED_TREE,
     LEAVES = GUARD_NEED_TREE_LEAVES,
@@ -204,7 +206,9 @@ static void a_bare_repository_is_not_completed(void **state)
          .source = "y/refs",
          .needs = X | BARE | BARE_SOURCE},
         {.op = GUARD_WRITE, .target = "x/config", .needs = BARE},
-        {.op = GUARD_UNLINK, .target = "x/HEAD"},
+        {.op = GUARD_UNLINK, .target = "x/HEAD", .needs = STAYS},
+        {.op = GUARD_RENAME, .target = "x/y", .source = "x/objects", .needs = STAYS_SOURCE},
+        {.op = GUARD_UNLINK, .target = ".git/HEAD"},
         {.op = GUARD_MKDIR, .target = ".git/refs"},
     };
 

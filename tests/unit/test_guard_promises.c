@@ -49,7 +49,8 @@ static void check_promises(const struct guard_question *question,
     if (goes_on && target->level == GUARD_PARTIAL && question->op >= GUARD_RENAME &&
         question->op <= GUARD_EXCHANGE)
         assert_true((verdict->needs & GUARD_NEED_EXCLUSIVE) != 0);
-    if (verdict->needs & (unsigned) ~(GUARD_NEED_EXCLUSIVE | GUARD_NEED_BARE))
+    if (verdict->needs & (unsigned) ~(GUARD_NEED_EXCLUSIVE | GUARD_NEED_BARE |
+                                      GUARD_NEED_BARE_STAYS | GUARD_NEED_BARE_STAYS_SOURCE))
         assert_true((verdict->needs & GUARD_NEED_EXCLUSIVE) != 0);
     if (goes_on && target->bare && question->op < GUARD_UNLINK)
         assert_true((verdict->needs & GUARD_NEED_BARE) != 0);

@@ -177,6 +177,55 @@ static void says_how_far_up_the_folder_is(void **state)
     assert_int_equal(up, 99); /* the top is one */
 }
 
+/* Context: how far up the git folder is. */
+static bool is_that_far(void *context, unsigned up)
+{
+    return up == *(const unsigned *) context;
+}
+
+static void guards_git_folders_of_any_name(void **state)
+{
+    static const struct {
+        const char *parent, *name;
+        unsigned up;
+        enum guard_level level;
+        enum guard_vet vet;
+    } names[] = {
+        {PEN, "hooks", 0, GUARD_DENY, GUARD_VET_HOOKS},
+        {PEN "/a/b.git", "config", 0, GUARD_DENY, GUARD_VET_CONFIG},
+        {PEN "/a/b.git/hooks", "post-update", 1, GUARD_DENY, GUARD_VET_HOOKS},
+        {PEN "/b/hooks/x/hooks", "y", 3, GUARD_DENY, GUARD_VET_HOOKS},
+        {PEN "/b/hooks/x/hooks", "y", 2, GUARD_NO, GUARD_VET_NONE},
+        {PEN "/b", "config.lock", 0, GUARD_DENY, GUARD_VET_LOCK},
+        {PEN "/b", "CONFIG.worktree", 0, GUARD_DENY, GUARD_VET_CONFIG},
+        {PEN "/b/worktrees/w", "gitdir", 2, GUARD_DENY, GUARD_VET_BACK},
+        {PEN "/b/worktrees/w", "commondir", 2, GUARD_DENY, GUARD_VET_COMMONDIR},
+        {PEN "/b/modules/m/hooks", "x", 3, GUARD_DENY, GUARD_VET_HOOKS},
+        {PEN "/b/modules", "m", 1, GUARD_PARTIAL, GUARD_VET_NONE},
+        {PEN "/.git/foo/hooks", "x", 1, GUARD_DENY, GUARD_VET_HOOKS},
+        {PEN "/.git/modules/m", "commondir", 0, GUARD_DENY, GUARD_VET_COMMONDIR},
+        {PEN "/b", "index", 0, GUARD_NO, GUARD_VET_NONE},
+        {"/elsewhere", "hooks", 0, GUARD_NO, GUARD_VET_NONE},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        unsigned up = names[i].up;
+        const struct guard_ask ask = {.holds_git = no, .is_bare = is_that_far, .context = &up};
+        const struct guard_ask nobody = {.holds_git = no};
+        struct guard_class class;
+
+        guard_classify(*state, names[i].parent, names[i].name, &ask, &class);
+        if (class.level != names[i].level || class.vet != names[i].vet)
+            fail_msg("%s/%s is %d, %d", names[i].parent, names[i].name, class.level, class.vet);
+        assert_true(class.level == GUARD_NO || class.in_git);
+        up = 99;
+        guard_classify(*state, names[i].parent, names[i].name, &ask, &class);
+        assert_true(class.level == GUARD_NO || strstr(names[i].parent, "/.git/modules") != NULL);
+        guard_classify(*state, names[i].parent, names[i].name, &nobody, &class);
+        assert_true(class.level == GUARD_NO || strstr(names[i].parent, "/.git/modules") != NULL);
+    }
+}
+
 static void knows_nothing_outside_of_its_zones(void **state)
 {
     assert_int_equal(level(state, "/home/ann/.git"), GUARD_NO);
@@ -396,6 +445,7 @@ int main(void)
         WITH_RULES(guards_agents_and_editors_at_the_top),
         WITH_RULES(asks_whether_a_deeper_folder_holds_a_repository),
         WITH_RULES(says_how_far_up_the_folder_is),
+        WITH_RULES(guards_git_folders_of_any_name),
         WITH_RULES(knows_nothing_outside_of_its_zones),
         WITH_RULES(denies_what_it_cannot_place),
         WITH_RULES(ignores_slashes_at_the_end_and_dots),

@@ -17,6 +17,8 @@ struct place {
     int zone;
     const char *rest; /* of the parent, after the zone: "" or "/..." */
     const struct component *name;
+    const struct guard_ask *ask;
+    size_t depth; /* components of `rest` */
 };
 
 /* ---- one rule ------------------------------------------------------------------------------ */
@@ -182,6 +184,45 @@ static void start_anchored(const struct guard_rules *rules, struct guard_class *
     }
 }
 
+static bool is_git_under_way(const struct guard_rules *rules, const struct guard_class *class,
+                             size_t from)
+{
+    for (size_t i = from; i < class->count; i++)
+        if (rules->rules[class->hits[i].rule].is_git && class->hits[i].states != 0)
+            return true;
+    return false;
+}
+
+static bool starts_bare(const struct guard_rules *rules, size_t head,
+                        const struct component *component)
+{
+    const struct guard_part *part = rules->bare_heads[head].part;
+
+    return guard_name_is(part->text, part->size, component->text, component->size,
+                         component->aliases);
+}
+
+/* In a git folder that is told by what it holds. Looked for only where a name begins that would
+ * count in one, and that is not one of a known git folder's. */
+static void start_bare(const struct guard_rules *rules, struct guard_class *class, size_t from,
+                       const struct place *place, const struct component *component)
+{
+    const struct guard_ask *ask = place->ask;
+    const unsigned up = (unsigned) (place->depth - component->index);
+    bool asked = false;
+
+    for (size_t i = 0; i < rules->bare_head_count; i++) {
+        if (!starts_bare(rules, i, component))
+            continue;
+        if (!asked && (ask == NULL || ask->is_bare == NULL ||
+                       is_git_under_way(rules, class, from) || !ask->is_bare(ask->context, up)))
+            return;
+        asked = class->in_git = true;
+        for (size_t j = rules->bare_heads[i].first; j < rules->bare_heads[i].end; j++)
+            (void) start_rule(rules, class, from, j, component);
+    }
+}
+
 static void take(const struct guard_rules *rules, struct guard_class *class, size_t from,
                  const struct place *place, const struct component *component)
 {
@@ -191,6 +232,7 @@ static void take(const struct guard_rules *rules, struct guard_class *class, siz
     start_floating(rules, class, from, place, component);
     if (component->index == 0)
         start_anchored(rules, class, from, place, component);
+    start_bare(rules, class, from, place, component);
 }
 
 /* ---- the outcome --------------------------------------------------------------------------- */
@@ -295,9 +337,31 @@ static void take_lead(const struct guard_rules *rules, const struct guard_zone *
     class->count = (uint16_t) kept;
 }
 
-static bool has_dot(const char *rest, const char *name)
+/* Whether a name of the table may begin with this component. */
+static bool may_begin(const struct guard_rules *rules, const struct component *component)
 {
-    return name[0] == '.' || strstr(rest, "/.") != NULL;
+    if (component->text[0] == '.')
+        return true;
+    for (size_t i = 0; i < rules->bare_head_count; i++)
+        if (starts_bare(rules, i, component))
+            return true;
+    return false;
+}
+
+/* Nearly every path has no such component. Counts them on the way. */
+static bool may_hold(const struct guard_rules *rules, const char *rest,
+                     const struct component *name, size_t *ret_depth)
+{
+    struct component component = {.aliases = name->aliases};
+    bool found = may_begin(rules, name);
+
+    for (*ret_depth = 0; *rest != '\0'; ++*ret_depth) {
+        component.text = rest + 1;
+        component.size = strcspn(component.text, "/");
+        found = found || may_begin(rules, &component);
+        rest += 1 + component.size;
+    }
+    return found;
 }
 
 static bool is_bare_name(const struct component *name)
@@ -310,15 +374,6 @@ static bool is_bare_name(const struct component *name)
     return false;
 }
 
-static bool is_git_under_way(const struct guard_rules *rules, const struct guard_class *class,
-                             size_t from)
-{
-    for (size_t i = from; i < class->count; i++)
-        if (rules->rules[class->hits[i].rule].is_git && class->hits[i].states != 0)
-            return true;
-    return false;
-}
-
 /* `rest`: what of the parent comes after the zone, "" or "/...". */
 static void classify_in(const struct guard_rules *rules, int zone, const char *rest,
                         struct component *name, const struct guard_ask *ask,
@@ -326,12 +381,12 @@ static void classify_in(const struct guard_rules *rules, int zone, const char *r
 {
     const size_t from = class->count;
     const struct guard_zone *own = &rules->zones[zone];
-    const struct place place = {.zone = zone, .rest = rest, .name = name};
+    struct place place = {.zone = zone, .rest = rest, .name = name, .ask = ask};
     struct component component = {.aliases = name->aliases};
     bool covered = false;
 
-    if (own->lead == own->size && !name->aliases && rules->count == rules->table_count &&
-        !has_dot(rest, name->text)) {
+    if (!may_hold(rules, rest, name, &place.depth) && own->lead == own->size && !name->aliases &&
+        rules->count == rules->table_count) {
         class->bare = class->bare || is_bare_name(name);
         return;
     }

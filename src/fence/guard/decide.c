@@ -120,9 +120,11 @@ static void decide_write(const struct guard_question *question, struct guard_ver
         refuse(verdict, GUARD_REFUSED, target);
 }
 
-/* Taking away what the job made itself is its own affair. Of a lock, one at a time: else one thread
- * would remove what the owner's git has put in the place of what another thread removed. Where
- * nothing is, nothing is taken away: what comes there before the call is made is somebody else's.
+/* What makes a folder a bare repository stays: without it its hooks would be nothing guarded, until
+ * it is put back. Taking away what the job made itself is its own affair. Of a lock, one at a time:
+ * else one thread would remove what the owner's git has put in the place of what another thread
+ * removed. Where nothing is, nothing is taken away: what comes there before the call is made is
+ * somebody else's.
  */
 static void decide_unlink(const struct guard_question *question, struct guard_verdict *verdict)
 {
@@ -130,6 +132,8 @@ static void decide_unlink(const struct guard_question *question, struct guard_ve
 
     if (target->vet == GUARD_VET_LOCK)
         verdict->needs |= GUARD_NEED_EXCLUSIVE;
+    if (target->bare)
+        verdict->needs |= GUARD_NEED_BARE_STAYS;
     if (target->level == GUARD_DENY && !question->exists)
         be_quiet(verdict, ENOENT);
     else if (target->level == GUARD_DENY && question->held)
@@ -233,6 +237,8 @@ static void decide_move(const struct guard_question *question, struct guard_verd
 
     if (target->bare)
         verdict->needs |= GUARD_NEED_EXCLUSIVE | GUARD_NEED_BARE;
+    if (source->bare && question->op == GUARD_RENAME)
+        verdict->needs |= GUARD_NEED_BARE_STAYS_SOURCE;
     if (target->level == GUARD_DENY && !may_replace(question, verdict)) {
         refuse(verdict, GUARD_REFUSED, target);
         return;
@@ -294,7 +300,7 @@ bool guard_is_free(enum guard_op op, const struct guard_class *target,
     if (target->level != GUARD_NO || target->bare || op == GUARD_WHITEOUT)
         return false;
     return source == NULL || (source->level == GUARD_NO && source->in_git == target->in_git &&
-                              (!source->bare || op != GUARD_EXCHANGE));
+                              (!source->bare || (op != GUARD_EXCHANGE && op != GUARD_RENAME)));
 }
 
 const char *guard_op_name(enum guard_op op)

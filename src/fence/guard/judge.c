@@ -33,14 +33,35 @@ static bool climb(char *path, size_t size, unsigned up, const char *name)
     return at == 3 * (size_t) up && snprintf(path + at, size - at, "%s", name) < (int) (size - at);
 }
 
-static bool holds_git(void *context, unsigned up)
+static bool has_above(const struct guard_place *place, unsigned up, const char *name)
 {
-    const struct guard_place *place = context;
-    char path[3 * UP_MAX + 8];
+    char path[3 * UP_MAX + 16];
     struct stat status;
 
-    return !climb(path, sizeof path, up, ".git") ||
+    return !climb(path, sizeof path, up, name) ||
            fstatat(place->fd, path, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
+static bool holds_git(void *context, unsigned up)
+{
+    return has_above(context, up, ".git");
+}
+
+/* The file system folds case itself, where it does. */
+static bool is_bare(void *context, unsigned up)
+{
+    const struct guard_place *place = context;
+
+    return has_above(place, up, "HEAD") &&
+           ((has_above(place, up, "objects") && has_above(place, up, "refs")) ||
+            has_above(place, up, "commondir"));
+}
+
+static bool count_all(void *context, unsigned up)
+{
+    (void) context;
+    (void) up;
+    return true;
 }
 
 static enum guard_kind kind_of(const struct stat *status)
@@ -54,7 +75,7 @@ static enum guard_kind kind_of(const struct stat *status)
 
 static int classify(struct guard_call *call, struct guard_place *place, struct guard_class *class)
 {
-    const struct guard_ask asking = {.holds_git = holds_git, .context = place};
+    const struct guard_ask asking = {.holds_git = holds_git, .is_bare = is_bare, .context = place};
     const int r = guard_locate(call->guard, place);
 
     if (r == 0)
@@ -75,6 +96,13 @@ static int open_folder_of(int fd, const struct guard_place *place)
     return TAKE_FD(folder_fd);
 }
 
+static bool has_no_name(int fd)
+{
+    struct stat status;
+
+    return fstat(fd, &status) == 0 && status.st_nlink == 0;
+}
+
 /* A file or folder with a name, in a mount of another job: nobody can say which name. */
 static bool is_out_of_sight(struct guard_call *call, int fd)
 {
@@ -85,13 +113,14 @@ static bool is_out_of_sight(struct guard_call *call, int fd)
             ((S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) && status.st_nlink > 0));
 }
 
-/* Judged by where it lies, as if every folder were a top; only where that speaks against it, its
- * folder is looked for and asked. What has no name (a pipe) is nothing guarded. */
+/* Judged by where it lies, as if every folder were a top and a git folder; only where that speaks
+ * against it, its folder is looked for and asked. What has no name (a pipe) is nothing guarded. */
 static int classify_object(struct guard_call *call, int fd, struct guard_place *place,
                            struct guard_class *class)
 {
     const struct guard_rules *rules = call->guard->settings.rules;
-    const struct guard_ask asking = {.holds_git = holds_git, .context = place};
+    const struct guard_ask asking = {.holds_git = holds_git, .is_bare = is_bare, .context = place};
+    const struct guard_ask doubting = {.holds_git = count_all, .is_bare = count_all};
     const int r = guard_location(fd, place->location);
     char *name;
 
@@ -105,12 +134,13 @@ static int classify_object(struct guard_call *call, int fd, struct guard_place *
     name = strrchr(place->location, '/');
     (void) snprintf(place->plain, sizeof place->plain, "%s", name + 1);
     name[name == place->location] = '\0';
-    guard_classify(rules, place->location, place->plain, NULL, class);
+    guard_classify(rules, place->location, place->plain, &doubting, class);
     if (class->level == GUARD_NO)
         return 0;
     place->fd = open_folder_of(fd, place);
-    if (place->fd >= 0)
-        guard_classify(rules, place->location, place->plain, &asking, class);
+    if (place->fd >= 0 || has_no_name(fd))
+        guard_classify(rules, place->location, place->plain, place->fd >= 0 ? &asking : NULL,
+                       class);
     return 0;
 }
 
@@ -278,6 +308,17 @@ static int found_bare(struct guard_judged *judged)
     return -GUARD_REFUSED;
 }
 
+static int leaves_bare(struct guard_judged *judged, bool of_source)
+{
+    judged->verdict.of_source = of_source;
+    judged->verdict.reason = "without it the folder is no repository, and its hooks are unguarded";
+    return -EBUSY;
+}
+
+/* Under the shared lock as well: what completes a repository takes the exclusive one. */
+#define NEEDS_A_LOOK                                                                               \
+    (GUARD_NEED_BARE | GUARD_NEED_BARE_SOURCE | GUARD_NEED_BARE_STAYS |                            \
+     GUARD_NEED_BARE_STAYS_SOURCE)
 #define THERE ", which is guarded there"
 #define HELD ", which is held"
 
@@ -309,13 +350,18 @@ static int check_needs(struct guard_call *call, struct guard_judged *judged)
     const unsigned needs = judged->verdict.needs;
     struct guard_class beside;
 
-    if ((needs & ~(unsigned) (GUARD_NEED_BARE | GUARD_NEED_BARE_SOURCE)) != 0 && !judged->exclusive)
+    if ((needs & ~(unsigned) NEEDS_A_LOOK) != 0 && !judged->exclusive)
         return GUARD_AGAIN;
     if ((needs & GUARD_NEED_BARE) && completes_bare(judged->target, &judged->target_class))
         return found_bare(judged);
     if ((needs & GUARD_NEED_BARE_SOURCE) &&
         (judged->source == NULL || completes_bare(judged->source, &judged->source_class)))
         return found_bare(judged);
+    if ((needs & GUARD_NEED_BARE_STAYS) && completes_bare(judged->target, &judged->target_class))
+        return leaves_bare(judged, false);
+    if ((needs & GUARD_NEED_BARE_STAYS_SOURCE) &&
+        completes_bare(judged->source, &judged->source_class))
+        return leaves_bare(judged, true);
     if (needs & GUARD_NEED_BESIDE) {
         guard_class_beside(call->guard->settings.rules, &beside);
         if (guard_tree_holds(call->guard, judged->target->fd, ".", &beside))

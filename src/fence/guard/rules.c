@@ -35,26 +35,57 @@ static int add_row(struct guard_rules *rules, const struct guard_name *name)
     return 0;
 }
 
+/* What a git folder has is guarded in one of any name. */
+static int add_bare_row(struct guard_rules *rules, const struct guard_name *name)
+{
+    static const char folder[] = ".git/";
+    struct guard_rule *rule = &rules->rules[rules->count];
+    int r;
+
+    if (!name->is_git || !str_starts(name->pattern, folder))
+        return 0;
+    r = add_row(rules, name);
+    rule->text = name->pattern + strlen(folder);
+    rule->in_bare = true;
+    return r < 0 ? r : guard_pattern_parse(rule->text, &rule->pattern);
+}
+
+struct heads {
+    struct guard_head *heads;
+    size_t *count;
+    size_t room;
+};
+
 /* Rows that begin alike follow each other in the table. */
+static int add_head(const struct guard_rules *rules, const struct heads *to, size_t index)
+{
+    const struct guard_part *part = &rules->rules[index].pattern.parts[0];
+    struct guard_head *last = &to->heads[*to->count - (*to->count > 0)];
+
+    if (part->kind != GUARD_PART_NAME)
+        return -EINVAL;
+    if (*to->count > 0 && last->part->size == part->size &&
+        memcmp(last->part->text, part->text, part->size) == 0) {
+        last->end++;
+        return 0;
+    }
+    if (*to->count == to->room)
+        return -E2BIG;
+    to->heads[(*to->count)++] = (struct guard_head){part, (uint16_t) index, (uint16_t) (index + 1)};
+    return 0;
+}
+
 static int add_heads(struct guard_rules *rules)
 {
-    for (size_t i = 0; i < rules->count; i++) {
-        const struct guard_part *part = &rules->rules[i].pattern.parts[0];
-        struct guard_head *last = &rules->heads[rules->head_count - (rules->head_count > 0)];
+    const struct heads dotted = {rules->heads, &rules->head_count, GUARD_HEADS_MAX};
+    const struct heads bare = {rules->bare_heads, &rules->bare_head_count, GUARD_BARE_HEADS_MAX};
+    int r = 0;
 
-        if (part->kind != GUARD_PART_NAME || part->text[0] != '.')
-            return -EINVAL;
-        if (rules->head_count > 0 && last->part->size == part->size &&
-            memcmp(last->part->text, part->text, part->size) == 0) {
-            last->end++;
-            continue;
-        }
-        if (rules->head_count == GUARD_HEADS_MAX)
-            return -E2BIG;
-        rules->heads[rules->head_count++] =
-            (struct guard_head){part, (uint16_t) i, (uint16_t) (i + 1)};
-    }
-    return 0;
+    for (size_t i = 0; r == 0 && i < rules->names_count; i++)
+        r = rules->rules[i].pattern.parts[0].text[0] == '.' ? add_head(rules, &dotted, i) : -EINVAL;
+    for (size_t i = rules->names_count; r == 0 && i < rules->table_count; i++)
+        r = add_head(rules, &bare, i);
+    return r;
 }
 
 struct guard_rules *guard_rules_new(void)
@@ -68,9 +99,12 @@ struct guard_rules *guard_rules_new(void)
         return NULL;
     for (size_t i = 0; r == 0 && i < guard_names_count(); i++)
         r = add_row(rules, &guard_names[i]);
+    rules->names_count = rules->count;
+    for (size_t i = 0; r == 0 && i < guard_names_count(); i++)
+        r = add_bare_row(rules, &guard_names[i]);
+    rules->table_count = rules->count;
     if (r < 0 || add_heads(rules) < 0)
         abort(); /* the table itself is wrong; a test reads it */
-    rules->table_count = rules->count;
     return TAKE_PTR(rules);
 }
 
@@ -356,7 +390,7 @@ int guard_rules_add_git_folder(struct guard_rules *rules, const char *path, stru
 {
     int r = 0;
 
-    for (size_t i = 0; r == 0 && i < rules->table_count; i++) {
+    for (size_t i = 0; r == 0 && i < rules->names_count; i++) {
         const struct guard_name *row = &guard_names[i];
         struct addition what = {.reason = ADDED_GIT, .row = row};
 

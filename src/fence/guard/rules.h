@@ -118,6 +118,10 @@ struct guard_class {
  * NULL: everything counts as one that holds it. */
 struct guard_ask {
     bool (*holds_git)(void *context, unsigned up);
+    /* Whether that folder is a git folder by what it holds: HEAD with objects and refs, or HEAD
+     * with commondir. Asked for names like "hooks" and "config" that lie in it. Nobody to ask, or
+     * NULL: none is. */
+    bool (*is_bare)(void *context, unsigned up);
     void *context;
 };
 
@@ -188,7 +192,10 @@ enum guard_need {
                                          source's class */
     GUARD_NEED_OTHER = 1u << 6,       /* EXCHANGE: TREE for what moves to the source */
     GUARD_NEED_OTHER_LEAVES = 1u << 7,
-    GUARD_NEED_VET = 1u << 8, /* perform by `vet`: the guard installs a copy of its own */
+    GUARD_NEED_VET = 1u << 8,        /* perform by `vet`: the guard installs a copy of its own */
+    GUARD_NEED_BARE_STAYS = 1u << 9, /* EBUSY if the target's folder is a bare repository: it would
+                                        not be told for one any more */
+    GUARD_NEED_BARE_STAYS_SOURCE = 1u << 10, /* the same for the source's folder */
 };
 
 #define GUARD_REFUSED EROFS  /* for what `needs` finds, but LEAVES (EBUSY) */

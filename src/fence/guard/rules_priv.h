@@ -16,6 +16,7 @@ struct guard_rule {
     int16_t zone;  /* with `anchored` */
     bool anchored; /* from the top of a zone; else from any folder */
     bool at_tops;
+    bool in_bare; /* from a folder that is a git folder by what it holds */
     bool is_git;
     enum guard_vet vet;
     const struct guard_name *row; /* of the table, for a folder of git's also; NULL: held */
@@ -29,6 +30,7 @@ struct guard_head {
     uint16_t first, end;
 };
 #define GUARD_HEADS_MAX 64
+#define GUARD_BARE_HEADS_MAX 16
 
 /* By what a rule that was added can be left aside at once. */
 struct guard_start {
@@ -49,13 +51,16 @@ struct guard_zone {
 struct guard_rules {
     struct guard_rule *rules; /* GUARD_RULES_MAX of them: never moves */
     size_t count;
-    size_t table_count; /* those of the table come first */
+    size_t names_count; /* those of the table come first, */
+    size_t table_count; /* then those of git again, for folders of other names than ".git" */
     struct guard_start starts[GUARD_RULES_MAX];
     uint16_t floating[GUARD_RULES_MAX]; /* those that were added and begin in any folder */
     size_t floating_count;
     size_t tops_count; /* rules with at_tops */
     struct guard_head heads[GUARD_HEADS_MAX];
     size_t head_count;
+    struct guard_head bare_heads[GUARD_BARE_HEADS_MAX]; /* of those with `in_bare` */
+    size_t bare_head_count;
     struct guard_zone zones[GUARD_ZONES_MAX];
     size_t zone_count;
 };
