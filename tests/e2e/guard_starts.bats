@@ -4,6 +4,7 @@
 # owner's configuration in pointers.bats.
 
 load lib
+BATS_TEST_TIMEOUT=280 # ten thousand repositories are made and removed on a machine with much else to do
 
 setup() {
     make_world
@@ -129,7 +130,12 @@ soon() {
     soon 60 inside -- bash -c "$TRIES" job r/0/0/.git/hooks/x r/99/99/.git/config r/100/0/.envrc
     ended 0
     printed ""
+}
+
+@test "ten thousand repositories that name a place each: a refusal by the number of places" {
     many_repositories 'hooksPath = .husky'
+    mkdir -p "$HOME/.config/wattle"
+    echo '{"wattle": {"preflight": {"repositories": 20000}}}' >"$HOME/.config/wattle/config.json"
     soon 10 inside -- true
     ended 125
     said 'more than 768 places in the pen'
