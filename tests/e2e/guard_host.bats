@@ -87,8 +87,9 @@ owner() {
     ended 0
     [[ ! -s $WORLD/failures ]] || fail "the owner's commands: $(sort "$WORLD/failures" | uniq -c)"
     [[ ! -s $WORLD/seen ]] || fail "seen from outside: $(sort "$WORLD/seen" | uniq -c)"
-    (($(cat "$WORLD/seen.polls") > 50 * HOST_SECONDS)) || fail "the watcher looked too seldom"
-    (($(awk '/^calls/ { print $2 }' <<<"$output") > 200 * HOST_SECONDS)) || fail "the job did too little"
+    # How often depends on what else the machine does: this only tells that both did their work.
+    (($(cat "$WORLD/seen.polls") > 2 * HOST_SECONDS)) || fail "the watcher looked too seldom"
+    (($(awk '/^calls/ { print $2 }' <<<"$output") > 20 * HOST_SECONDS)) || fail "the job did too little"
     ! grep -rq PWNED .git/config .git/hooks .envrc .claude .vscode || fail "something of the job's is there"
     absent stolen-* .mcp.json .git/commondir .git/config.worktree .vscode/tasks.json .git/config.lock
 }
