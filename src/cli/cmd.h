@@ -40,6 +40,8 @@ extern const struct cmd cmd_run, cmd_policy_show, cmd_policy_check, cmd_policy_e
 extern const struct cmd cmd_pens_check, cmd_pens_unshare;
 extern const struct cmd cmd_held_list, cmd_held_show, cmd_held_restore, cmd_held_drop;
 extern const struct cmd cmd_mcp;
+extern const struct cmd cmd_setup_claude, cmd_setup_codex, cmd_setup_vscode, cmd_setup_opencode,
+    cmd_setup_gemini;
 extern const struct cmd cmd_pens_add, cmd_pens_list, cmd_pens_show, cmd_pens_rebind,
     cmd_pens_remove, cmd_pens_files;
 extern const struct cmd cmd_chats_list, cmd_chats_move, cmd_chats_delete, cmd_chats_end_turn;

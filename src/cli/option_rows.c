@@ -115,6 +115,23 @@ const struct option_group options_mcp = {
          "the chat its records are kept under (default: default)"}),
 };
 
+const struct option_group options_setup = {
+    .title = "The entry",
+    .rows = ROWS(
+        {"pen", 0, OPTION_TEXT, AT(pen), "DIR", OPTION_FOLDER, NULL,
+         "the pen it is for (default: the folder the client works in)"},
+        {"chat", 0, OPTION_TEXT, AT(chat), "NAME", OPTION_NOTHING, NULL,
+         "the chat its records are kept under (default: default)"},
+        {"project", 0, OPTION_FLAG, AT(project), NULL, OPTION_NOTHING, NULL,
+         "into the file of the project (--pen, or this folder), not into your own"},
+        {"write", 0, OPTION_FLAG, AT(to_write), NULL, OPTION_NOTHING, NULL,
+         "write it; at a terminal you are asked first"},
+        {"remove", 0, OPTION_FLAG, AT(remove), NULL, OPTION_NOTHING, NULL,
+         "take it out; without --write only what would be done is said"},
+        {"dry-run", 0, OPTION_FLAG, AT(dry_run), NULL, OPTION_NOTHING, NULL,
+         "read the file, say what would be done, and change nothing"}),
+};
+
 const struct option_group options_pens_add = {
     .title = "The pen",
     .rows = ROWS(

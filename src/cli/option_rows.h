@@ -17,6 +17,7 @@ extern const struct option_group options_held_list;
 extern const struct option_group options_held_show;
 extern const struct option_group options_held_drop;
 extern const struct option_group options_mcp;
+extern const struct option_group options_setup;
 extern const struct option_group options_pens_add;
 extern const struct option_group options_of_pen; /* --pen, of a list */
 extern const struct option_group options_jobs_list;

@@ -82,6 +82,8 @@ struct values {
     bool quiet;
     bool verbose;
     bool to_write;
+    bool remove;
+    bool project;
     bool raw;
     bool all;
     bool network;
