@@ -12,6 +12,9 @@ static const struct ask_column lines[] = {
     {.title = "clients", .key = "clients"},
     {.title = "running", .key = "running"},
     {.title = "store", .key = "store"},
+    {.title = "lines of runs", .key = "spool_lines"},
+    {.title = "unreadable lines", .key = "spool_unread"},
+    {.title = "problem with them", .key = "spool_problem"},
     {.title = NULL},
 };
 static const struct ask ask_show = {

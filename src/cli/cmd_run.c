@@ -16,7 +16,7 @@
 #include "cli/record.h"
 #include "cli/report.h"
 #include "cli/request.h"
-#include "cli/spool.h"
+#include "job/spool.h"
 #include "cli/status.h"
 #include "cli/view.h"
 #include "job/outlook.h"

@@ -101,6 +101,7 @@ void host_end(struct host *host, const char *why)
     host->ending = true;
     host_doors_close(host);
     host_jobs_end(host);
+    host_spool_close(host);
     (void) !log_host(host, "host.stop", json_pack("{s:s}", "why", why), &ignored);
     uv_close((uv_handle_t *) &host->idle, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(host->signals); i++)
@@ -189,6 +190,7 @@ static int start_loop(struct host *host, struct err *err)
         host->signals[i].data = host;
         (void) uv_signal_start(&host->signals[i], on_signal, numbers[i]);
     }
+    host_spool_open(host);
     return host_doors_open(host, err);
 }
 

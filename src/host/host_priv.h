@@ -7,11 +7,14 @@
  *   dispatch.c  messages to methods: one table
  *   turn.c      a model's connection: its pen, its jobs
  *   job.c       one job from request to record; admit.c decides, worker.c speaks with wattle-job
+ *   spool.c     when the spool of wattle run is taken into the log; intake.c does it
  *   verbs_*.c   the owner's methods */
 #ifndef WATTLE_HOST_HOST_PRIV_H
 #define WATTLE_HOST_HOST_PRIV_H
 
 #include "derive/derive.h"
+#include "host/intake.h"
+#include "job/spool.h"
 #include "rpc/client.h"
 #include "rpc/frame.h"
 #include "rpc/message.h"
@@ -42,6 +45,13 @@ extern const struct host_limits host_default_limits;
 struct host_client;
 struct host_job;
 
+struct host_spool { /* spool.c */
+    struct intake intake;
+    uv_timer_t timer;
+    uv_fs_event_t watch;
+    struct err problem; /* code 0: none */
+};
+
 struct host {
     uv_loop_t loop;
     struct host_limits limits;
@@ -53,6 +63,7 @@ struct host {
     uv_pipe_t doors[2]; /* by enum rpc_door */
     uv_signal_t signals[2];
     uv_timer_t idle;
+    struct host_spool spool;
     struct host_client *clients; /* a list */
     struct host_job *jobs;       /* a list: those that are not over */
     unsigned client_count, running;
@@ -116,6 +127,11 @@ int host_params_number(const json_t *params, const char *key, uint64_t most, uin
                        struct err *err) MUST_CHECK; /* left alone when missing */
 int host_params_flag(const json_t *params, const char *key, bool *ret_flag,
                      struct err *err) MUST_CHECK;
+
+/* ---- spool.c --------------------------------------------------------------------------------- */
+
+void host_spool_open(struct host *host); /* a spool that cannot be taken stops no host */
+void host_spool_close(struct host *host);
 
 /* ---- main.c ---------------------------------------------------------------------------------- */
 

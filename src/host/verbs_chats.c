@@ -107,11 +107,17 @@ void host_status(struct host_request *request, const json_t *params)
         host_refuse(request, &err);
         return;
     }
-    host_answer(request,
-                json_pack("{s:s, s:i, s:I, s:i, s:i, s:o}", "version", WATTLE_VERSION, "pid",
-                          (int) getpid(), "since_ms", (json_int_t) host->since_ms, "clients",
-                          host->client_count, "running", host->running, "store",
-                          json_text(host->owner->state_dir, strlen(host->owner->state_dir))));
+    host_answer(
+        request,
+        json_pack("{s:s, s:i, s:I, s:i, s:i, s:o, s:I, s:I, s:o}", "version", WATTLE_VERSION, "pid",
+                  (int) getpid(), "since_ms", (json_int_t) host->since_ms, "clients",
+                  host->client_count, "running", host->running, "store",
+                  json_text(host->owner->state_dir, strlen(host->owner->state_dir)), "spool_lines",
+                  (json_int_t) host->spool.intake.at.lines, "spool_unread",
+                  (json_int_t) host->spool.intake.at.unread, "spool_problem",
+                  host->spool.problem.code == 0
+                      ? json_null()
+                      : json_text(host->spool.problem.what, strlen(host->spool.problem.what))));
 }
 
 void host_stop(struct host_request *request, const json_t *params)

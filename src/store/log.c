@@ -92,8 +92,7 @@ static int insert(struct store *store, const struct store_row *row, const unsign
     return sql_run(&sql, err);
 }
 
-/* Inside a change. */
-static int add(struct store *store, const struct store_row *row, struct err *err)
+int log_add(struct store *store, const struct store_row *row, struct err *err)
 {
     const struct text_bound bounds[] = {
         {"the kind of the row", row->kind, BOUND_KIND, false},
@@ -125,7 +124,7 @@ int store_log_add(struct store *store, const struct store_row *row, struct err *
     int r = change_begin(&change, store, err);
 
     if (r == 0)
-        r = add(store, row, err);
+        r = log_add(store, row, err);
     return r < 0 ? r : change_commit(&change, err);
 }
 
@@ -136,7 +135,7 @@ int log_note(struct store *store, const struct store_row *row, json_t *body_, st
     struct store_row whole = *row;
 
     whole.body = text;
-    return text == NULL ? err_memory(err) : add(store, &whole, err);
+    return text == NULL ? err_memory(err) : log_add(store, &whole, err);
 }
 
 json_t *log_text(const char *text)

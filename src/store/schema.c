@@ -51,7 +51,14 @@ static const char step_1[] =
     "CREATE TABLE log (number INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, kind TEXT NOT NULL,"
     " pen TEXT, chat TEXT, job TEXT, body TEXT NOT NULL, hash BLOB NOT NULL) STRICT;";
 
-static const char *const steps[] = {step_1};
+/* How far the spool was taken into the log (spool.c): one row. */
+static const char step_2[] =
+    "CREATE TABLE spool (one INTEGER PRIMARY KEY CHECK (one = 1), dev INTEGER NOT NULL,"
+    " inode INTEGER NOT NULL, offset INTEGER NOT NULL, file_unread INTEGER NOT NULL,"
+    " lines INTEGER NOT NULL, unread INTEGER NOT NULL) STRICT;"
+    "INSERT INTO spool VALUES (1, 0, 0, 0, 0, 0, 0);";
+
+static const char *const steps[] = {step_1, step_2};
 const struct store_schema store_schema = {steps, ARRAY_SIZE(steps)};
 
 /* ---- what a file says of itself ----------------------------------------------------------- */

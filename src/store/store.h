@@ -210,6 +210,17 @@ struct store_row {
 };
 /* `number` is not read; `at_ms` of 0 is now. */
 int store_log_add(struct store *store, const struct store_row *row, struct err *err) MUST_CHECK;
+/* How far a file of the spool was taken into the log. */
+struct store_spool {
+    uint64_t dev, inode; /* of the file; 0, 0: none is being taken */
+    uint64_t offset;     /* what lies before it was taken */
+    uint64_t file_unread;
+    uint64_t lines, unread; /* of all files there ever were */
+};
+int store_spool_get(struct store *store, struct store_spool *ret_spool, struct err *err) MUST_CHECK;
+/* Rows, and how far they reach: both or neither. */
+int store_spool_put(struct store *store, const struct store_spool *spool,
+                    const struct store_row *rows, size_t count, struct err *err) MUST_CHECK;
 /* `most` of 0: all. */
 int store_log_each(struct store *store, uint64_t after, uint64_t most,
                    int (*each)(void *context, const struct store_row *row), void *context,

@@ -109,6 +109,7 @@ void change_end(struct change *change);
  * `body` is taken over, NULL: out of memory. */
 int log_note(struct store *store, const struct store_row *row, json_t *body,
              struct err *err) MUST_CHECK;
+int log_add(struct store *store, const struct store_row *row, struct err *err) MUST_CHECK;
 json_t *log_text(const char *text); /* any bytes; NULL is null */
 
 /* What a job has come to, with the ids of whose it is. */

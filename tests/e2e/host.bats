@@ -43,6 +43,18 @@ record_of() {
     record_of what_is_done_is_in_the_log
 }
 
+@test "runs are taken into the log, those before the host's start too" {
+    record_of runs_are_in_the_log
+}
+
+@test "what is no line of a run is counted and set aside" {
+    record_of what_is_no_line_of_a_run
+}
+
+@test "a killed host loses no line of a run, and has none twice" {
+    record_of a_killed_host_loses_no_line
+}
+
 @test "kill -9 of the host or of a client leaves no process and no record that runs" {
     case_of killed_at_any_time
 }

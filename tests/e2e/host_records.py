@@ -129,5 +129,72 @@ def what_is_done_is_in_the_log():
     assert rows("job.end")[1][1]["notice"] == "the owner stopped it", rows("job.end")
 
 
+# ---- the spool -----------------------------------------------------------------------------------
+
+def spooled():
+    """Ids of runs in the log: those that began, and those that ended."""
+    return ([body["run"] for kind, body in rows("run.start")],
+            [body["run"] for kind, body in rows("run.end")])
+
+
+def run(*words, status=0):
+    ended = subprocess.run([WATTLE, "run", "-q", "--", *words], capture_output=True, timeout=60)
+    assert ended.returncode == status, ended
+
+
+def runs_are_in_the_log():
+    """Those before the host's start, and those meanwhile."""
+    run("true")
+    run("sh", "-c", ": >.envrc", status=2)
+    pen = pens_add()
+    until(lambda: len(spooled()[1]) == 2, "they are taken in")
+    run("false", status=1)
+    until(lambda: len(spooled()[1]) == 3, "and the next one")
+    began, ended_ = spooled()
+    assert began == ended_ and len(set(began)) == 3, (began, ended_)
+    assert [body["path"] for _, body in rows("run.denied")] == [PEN + "/.envrc"]
+    assert rows("run.start")[0][1]["command"] == ["true"], rows("run.start")
+    with sqlite3.connect(f"file:{STATE}/wattle.db?mode=ro", uri=True) as store:
+        pens = store.execute("SELECT pen FROM log WHERE kind = 'run.start'").fetchall()
+        assert pens == [(None,), (None,), (pen,)], pens
+    status = wattle("host", "status", "--json")
+    assert status["spool_lines"] == 7 and status["spool_unread"] == 0, status
+    assert status["spool_problem"] is None and os.listdir(STATE + "/spool") == [], status
+
+
+def what_is_no_line_of_a_run():
+    os.makedirs(STATE + "/spool", mode=0o700)
+    with open(os.open(STATE + "/spool/run.jsonl", os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+        file.write(b"nonsense\n" + b"x" * (3 << 20) + b"\n{\"half")
+    run("true")  # its first line is of the half one
+    pens_add()
+    until(lambda: wattle("host", "status", "--json")["spool_unread"] == 3, "counted")
+    until(lambda: len(spooled()[1]) == 1, "what follows is read")
+    status = subprocess.run([WATTLE, "host", "status"], capture_output=True, text=True).stdout
+    assert "unreadable lines" in status, status
+    assert [body["begins"][:8] for _, body in rows("spool.unread")] == [
+        "nonsense", "x" * 8, "{\"half{\""], rows("spool.unread")
+
+
+def a_killed_host_loses_no_line():
+    """Nor is one there twice. WATTLE_ROUNDS: how often."""
+    pens_add()
+    dice = random.Random()
+    rounds = int(os.environ.get("WATTLE_ROUNDS", "8"))
+    for _ in range(rounds):
+        running = subprocess.Popen([WATTLE, "run", "-q", "--", "true"], stdin=subprocess.DEVNULL)
+        wattle("pens", "list", "--json")
+        time.sleep(dice.random() / 3)  # the moment is what is tried
+        for pid in hosts():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        assert running.wait(60) == 0
+    wattle("pens", "list", "--json")
+    until(lambda: len(spooled()[1]) >= rounds, "all are there")
+    began, ended_ = spooled()
+    assert len(began) == len(set(began)) == rounds and sorted(began) == sorted(ended_), (
+        began, ended_)
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]]()

@@ -5,7 +5,7 @@
 #include "base/tree.h"
 #include "cli/made.h"
 #include "cli/record.h"
-#include "cli/spool.h"
+#include "job/spool.h"
 #include "cli/status.h"
 #include "cm.h"
 
@@ -161,7 +161,7 @@ static void links_and_foreign_folders_are_refused(void **state)
     make_line(&line, 10);
     assert_int_equal(symlinkat("/tmp", top, "spool"), 0);
     assert_true(spool_open(place->state_dir, &err) < 0);
-    assert_string_equal(err.id, "cli.spool");
+    assert_string_equal(err.id, "job.spool");
     assert_int_equal(unlinkat(top, "spool", 0), 0);
 
     assert_int_equal(mkdirat(top, "spool", 0700), 0);

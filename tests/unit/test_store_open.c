@@ -133,10 +133,9 @@ static int count_job(void *context, const struct store_job *job)
 }
 
 /* Rows, and the tables as released: an edit of a step that exists fails here. */
-static void a_file_of_version_1_is_read(void **state)
+static void read_file_of(struct world *world, const char *path)
 {
-    struct world *world = *state;
-    AUTO_FREE char *text = read_text(STORE_DATA "/store_v1.sql");
+    AUTO_FREE char *text = read_text(path);
     AUTO(store_pen_free) struct store_pen pen = {0};
     int grants = 0, jobs = 0;
     const struct store_job_wish all = {.state = -1};
@@ -151,6 +150,26 @@ static void a_file_of_version_1_is_read(void **state)
     assert_int_equal(grants, 101);
     DONE(world, store_job_each(world->store, &all, count_job, &jobs, &world->err));
     assert_int_equal(jobs, 1);
+}
+
+static const char *const released[] = {STORE_DATA "/store_v1.sql", STORE_DATA "/store_v2.sql"};
+
+/* For the next one. */
+static void forget_store(struct world *world)
+{
+    AUTO_CLOSE int fd = open(world->top, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    store_freep(&world->store);
+    assert_int_equal(tree_remove(fd, path_base(world->state), NULL), 0);
+}
+
+static void files_of_all_versions_are_read(void **state)
+{
+    assert_int_equal(ARRAY_SIZE(released), store_schema.version);
+    for (size_t i = 0; i < ARRAY_SIZE(released); i++) {
+        read_file_of(*state, released[i]);
+        forget_store(*state);
+    }
 }
 
 /* Joined, so that one number tells whether two files have the same tables. */
@@ -174,24 +193,31 @@ static char *schema_of(struct world *world)
 static void an_older_file_gets_the_tables_of_a_new_one(void **state)
 {
     struct world *world = *state;
-    AUTO_FREE char *text = read_text(STORE_DATA "/store_v1.sql");
-    AUTO_FREE char *old = NULL;
     AUTO_FREE char *new = NULL;
 
-    make_database(world, text);
-    open_store(world);
-    old = schema_of(world);
-    store_freep(&world->store);
-    assert_int_equal(unlink(world->file), 0);
     open_store(world);
     new = schema_of(world);
-    assert_string_equal(old, new);
+    for (size_t i = 0; i < ARRAY_SIZE(released); i++) {
+        AUTO_FREE char *text = read_text(released[i]);
+        AUTO_FREE char *old = NULL;
+
+        forget_store(world);
+        make_database(world, text);
+        open_store(world);
+        old = schema_of(world);
+        assert_string_equal(old, new);
+    }
 }
 
 static int open_as(struct world *world, const char *step)
 {
-    const char *const steps[] = {store_schema.steps[0], step};
-    const struct store_schema next = {steps, 2};
+    const char *steps[16] = {NULL};
+    const struct store_schema next = {steps, store_schema.version + 1};
+
+    assert_true((size_t) next.version < ARRAY_SIZE(steps));
+    for (int i = 0; i < store_schema.version; i++)
+        steps[i] = store_schema.steps[i];
+    steps[store_schema.version] = step;
 
     return store_open_schema(world->state, &next, &world->store, &world->err);
 }
@@ -199,21 +225,25 @@ static int open_as(struct world *world, const char *step)
 static void an_update_leaves_a_copy_beside(void **state)
 {
     struct world *world = *state;
-    AUTO_FREE char *copy = path_join(world->state, STORE_FILE ".v1");
+    AUTO_FREE char *copy = NULL;
+    char name[32];
     struct stat seen;
+
+    (void) snprintf(name, sizeof name, STORE_FILE ".v%d", store_schema.version);
+    copy = path_join(world->state, name);
 
     open_store(world);
     (void) add_pen(world, "/w/a");
     store_freep(&world->store);
     DONE(world, open_as(world, "ALTER TABLE pens ADD COLUMN colour TEXT"));
-    assert_int_equal(number_of(world, "PRAGMA user_version"), 2);
+    assert_int_equal(number_of(world, "PRAGMA user_version"), store_schema.version + 1);
     assert_int_equal(number_of(world, "SELECT count(*) FROM pens WHERE colour IS NULL"), 1);
     store_freep(&world->store);
 
     assert_int_equal(stat(copy, &seen), 0);
     assert_int_equal(seen.st_mode & 0777, 0600);
-    REFUSED(world, try_open(world), ENOTSUP, "store.newer"); /* ours is of version 1 */
-    assert_non_null(strstr(world->err.hint, STORE_FILE ".v1"));
+    REFUSED(world, try_open(world), ENOTSUP, "store.newer");
+    assert_non_null(strstr(world->err.hint, name));
     assert_null(world->store);
     assert_int_equal(rename(copy, world->file), 0); /* the way back that the hint tells */
     open_store(world);
@@ -233,7 +263,7 @@ static void an_update_that_fails_changes_nothing(void **state)
     assert_memory_equal(world->err.what, "nothing was saved", 17);
     assert_false(exists(world, STORE_FILE ".copy"));
     open_store(world);
-    assert_int_equal(number_of(world, "PRAGMA user_version"), 1);
+    assert_int_equal(number_of(world, "PRAGMA user_version"), store_schema.version);
     assert_int_equal(number_of(world, "SELECT count(*) FROM pens"), 1);
 }
 
@@ -488,7 +518,7 @@ int main(void)
         WITHOUT_STORE(the_settings_are_in_force),
         WITHOUT_STORE(what_was_saved_is_there_at_the_next_open),
         WITHOUT_STORE(an_empty_file_is_a_new_store),
-        WITHOUT_STORE(a_file_of_version_1_is_read),
+        WITHOUT_STORE(files_of_all_versions_are_read),
         WITHOUT_STORE(an_older_file_gets_the_tables_of_a_new_one),
         WITHOUT_STORE(an_update_leaves_a_copy_beside),
         WITHOUT_STORE(an_update_that_fails_changes_nothing),
