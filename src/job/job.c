@@ -221,7 +221,7 @@ int job_run(const struct job_request *request, struct job_result *ret_result, st
     int r;
 
     *ret_result = (struct job_result){0};
-    (void) !job_sweep(request->cache_dir, &ignored); /* a later start's matter */
+    (void) !run_sweep(request->cache_dir, &ignored); /* a later start's matter */
     r = take_over_signals(&run, &before, err);
     if (r == 0)
         r = run_it(&run, err);

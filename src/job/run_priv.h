@@ -39,6 +39,8 @@ int run_files_make(struct run_files *files, const struct job_request *request,
 int run_files_note_cgroup(struct run_files *files, const char *path, struct err *err) MUST_CHECK;
 /* While the job starts: the folder of the next run. */
 void run_files_make_spare(const struct run_files *files);
+/* job_sweep at a run's start. */
+int run_sweep(const char *cache_dir, struct err *err) MUST_CHECK;
 /* While the job runs: removes one folder that was put aside. False: there is none. */
 bool run_files_tidy(const struct run_files *files);
 /* Removes what the job left. A folder that resists stays for the next sweep. */

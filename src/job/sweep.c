@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define NOTE_LIMIT_BYTES 1024
-#define ASIDE_MAX 256 /* more of them are removed at a start, without waiting for time */
+#define ASIDE_MAX 256 /* more of them are removed at a run's start, without waiting for time */
 
 /* The note is the path of a cgroup whose name is the run's. */
 static void remove_cgroup(int top_fd, const char *note)
@@ -79,14 +79,14 @@ bool run_files_tidy(const struct run_files *files)
 
 struct sweep {
     int top_fd;
-    int finished, failure, aside;
+    int finished, failure, aside, aside_most;
 };
 
 static void look_at(struct sweep *sweep, const char *name, struct err *err)
 {
     int r = 0;
 
-    if (str_starts(name, RUN_ASIDE) && ++sweep->aside > ASIDE_MAX)
+    if (str_starts(name, RUN_ASIDE) && ++sweep->aside > sweep->aside_most)
         (void) unlinkat(sweep->top_fd, name, AT_REMOVEDIR);
     if (!str_starts(name, RUN_PREFIX))
         return;
@@ -100,13 +100,13 @@ static void look_at(struct sweep *sweep, const char *name, struct err *err)
         sweep->finished += r;
 }
 
-int job_sweep(const char *cache_dir, struct err *err)
+static int sweep_all(const char *cache_dir, int aside_most, struct err *err)
 {
     AUTO_CLOSE int cache_fd = open(cache_dir, O_DIRECTORY | O_PATH | O_CLOEXEC);
     AUTO_CLOSE int top_fd = -1;
     AUTO_CLOSEDIR DIR *top = NULL;
     const struct dirent *entry;
-    struct sweep sweep = {0};
+    struct sweep sweep = {.aside_most = aside_most};
 
     if (cache_fd >= 0)
         top_fd = openat(cache_fd, "scratch", O_DIRECTORY | O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -122,4 +122,14 @@ int job_sweep(const char *cache_dir, struct err *err)
     while ((entry = readdir(top)) != NULL)
         look_at(&sweep, entry->d_name, err);
     return sweep.failure < 0 ? sweep.failure : sweep.finished;
+}
+
+int job_sweep(const char *cache_dir, struct err *err)
+{
+    return sweep_all(cache_dir, 0, err);
+}
+
+int run_sweep(const char *cache_dir, struct err *err)
+{
+    return sweep_all(cache_dir, ASIDE_MAX, err);
 }

@@ -59,8 +59,12 @@ record_of() {
     case_of killed_at_any_time
 }
 
-@test "host, client and turn end at random moments: no process for 2 s, the store is whole" {
-    case_of killed_at_random
+@test "host, server and client are killed at random moments: no process for 2 s, the store is whole" {
+    record_of killed_at_random
+}
+
+@test "empty folders of runs are removed when the host starts" {
+    record_of what_was_put_aside_is_removed
 }
 
 @test "twenty clients at once start one host" {

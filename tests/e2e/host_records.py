@@ -1,10 +1,14 @@
 """Cases of host.bats that look at records, log and store: each a function, named by the one
 argument. The current folder is no pen yet."""
 
+import collections
 import os
+import random
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from mcp_cases import *  # noqa: E402, F403
@@ -194,6 +198,131 @@ def a_killed_host_loses_no_line():
     began, ended_ = spooled()
     assert len(began) == len(set(began)) == rounds and sorted(began) == sorted(ended_), (
         began, ended_)
+
+
+# ---- kill -9 -------------------------------------------------------------------------------------
+
+SCRATCH = os.environ["HOME"] + "/.cache/wattle/scratch"
+
+
+def be_client(word, short):
+    """A process of its own, as an agent host is: two commands of a model, one with a daemon, or one
+    short command after the other. Until it is killed."""
+    with contextlib.suppress(Gone):
+        client = Client(PEN)
+        script = f"setsid sleep {word} & sleep {word}"
+        while short:
+            client.run("sh", "-c", "echo x >made; rm made", word)
+        client.begin("pen_run_command", {"command": "sh", "args": ["-c", script]})
+        client.begin("pen_run_command", {"command": "sleep", "args": [word], "background": True})
+        while True:
+            client.next(600)
+    signal.pause()
+
+
+def start_client(word, short):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            be_client(word, short)
+        finally:
+            os._exit(1)
+    return pid
+
+
+def children(pid):
+    with contextlib.suppress(OSError):
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return [int(child) for child in file.read().split()]
+    return []
+
+
+def kill(pids):
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def job_processes():
+    """wattle-job of any job of this world: each holds its folder in our scratch."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if os.readlink(f"/proc/{pid}/exe").endswith("/wattle-job") and any(
+                    os.readlink(f"/proc/{pid}/fd/{fd}").startswith(SCRATCH)
+                    for fd in os.listdir(f"/proc/{pid}/fd")):
+                found.append(int(pid))
+    return found
+
+
+def one_kill(dice, seen):
+    word, short = mark(), dice.random() < 0.3
+    client = start_client(word, short)
+    time.sleep(dice.random() * 0.4)  # the moment is what is tried
+    servers = children(client)
+    whom = dice.choice(("host", "mcp", "client"))
+    seen[whom, "of jobs" if processes_with(word) or job_processes() else "of none"] += 1
+    kill({"host": hosts(), "mcp": servers, "client": [client]}[whom])
+    if whom == "host":
+        until(lambda: not processes_with(word), "no process of a job is left", 2)
+    kill(children(client) if whom != "client" else [])
+    kill([client])
+    os.waitpid(client, 0)
+    until(lambda: not processes_with(word) and not job_processes(), "no process is left", 2)
+
+
+def all_is_whole():
+    """After one more start of the host."""
+    wattle("host", "stop")
+    until(lambda: not hosts(), "it ended")
+    assert wattle("jobs", "list", "--json", "--state", "running")["jobs"] == []
+    assert wattle("jobs", "list", "--json", "--state", "awaiting_approval")["jobs"] == []
+    assert wattle("chats", "list", "--json")["chats"][0]["open_turns"] == 0
+    assert [name for name in os.listdir(SCRATCH) if name.startswith(("run-", "aside-"))] == []
+    wattle("host", "stop")
+    until(lambda: not hosts(), "it ended")
+    with sqlite3.connect(STATE + "/wattle.db") as store:
+        assert store.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert store.execute("PRAGMA foreign_key_check").fetchall() == []
+    kinds = collections.Counter(kind for kind, _ in rows())
+    assert kinds["job.request"] == kinds["job.end"] + kinds["job.refuse"], kinds
+    assert kinds["turn.begin"] == kinds["turn.end"], kinds
+    return kinds
+
+
+def killed_at_random():
+    """The host, `wattle mcp` or its client is killed at any moment. WATTLE_ROUNDS: how often; the
+    long form, tests/long/host_kills.sh, has 500. WATTLE_SEED repeats a sequence."""
+    grant(pens_add(), "sleep", "sh")
+    seed = int(os.environ.get("WATTLE_SEED", time.time_ns() % 100000))
+    dice = random.Random(seed)
+    seen = collections.Counter()
+    print("WATTLE_SEED", seed)
+    for number in range(int(os.environ.get("WATTLE_ROUNDS", "15"))):
+        one_kill(dice, seen)
+        if number % 50 == 49:
+            all_is_whole()
+    kinds = all_is_whole()
+    print({" ".join(key): count for key, count in sorted(seen.items())}, dict(kinds))
+
+
+def what_was_put_aside_is_removed():
+    """Empty folders of runs that were over; a run that goes on keeps its own."""
+    grant(pens_add(), "sleep")
+    with Client(PEN) as client:
+        sleeping(client)
+    wattle("host", "stop")
+    until(lambda: not hosts(), "it ended")
+    for number in range(5):
+        os.makedirs(f"{SCRATCH}/aside-{number:016x}", mode=0o700)
+    with subprocess.Popen([WATTLE, "run", "-q", "--", "cat"], stdin=subprocess.PIPE) as running:
+        until(lambda: [name for name in os.listdir(SCRATCH) if name.startswith("run-")], "it runs")
+        wattle("pens", "list", "--json")
+        names = os.listdir(SCRATCH)
+        assert not [name for name in names if name.startswith("aside-")], names
+        assert len([name for name in names if name.startswith("run-")]) == 1, names
+        running.stdin.close()
+        assert running.wait(60) == 0
 
 
 if __name__ == "__main__":

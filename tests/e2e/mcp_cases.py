@@ -3,9 +3,7 @@ is no pen yet."""
 
 import base64
 import os
-import random
 import signal
-import sqlite3
 import subprocess
 import sys
 
@@ -430,46 +428,6 @@ def killed_at_any_time():
     scratch = os.environ["HOME"] + "/.cache/wattle/scratch"
     until(lambda: not [name for name in os.listdir(scratch) if name.startswith("run-")],
           "scratch is swept")
-
-
-def killed_at_random():
-    """Host, client or turn end at any moment of two jobs, one with a daemon. WATTLE_ROUNDS: how
-    often; the long form is 500."""
-    grant(pens_add(), "sleep", "sh")
-    seed = int(os.environ.get("WATTLE_SEED", time.time_ns() % 100000))
-    print("WATTLE_SEED", seed)
-    dice = random.Random(seed)
-    for _ in range(int(os.environ.get("WATTLE_ROUNDS", "20"))):
-        word = mark()
-        client = Client(PEN)
-        client.begin("pen_run_command", {
-            "command": "sh", "args": ["-c", f"setsid sleep {word} & sleep {word}"]})
-        client.begin("pen_run_command", {"command": "sleep", "args": [word], "background": True})
-        time.sleep(dice.random() / 4)  # the moment is what is tried
-        how = dice.randrange(4)
-        if how == 0:
-            for pid in hosts():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-        elif how == 1:
-            client.process.kill()
-        elif how == 2:
-            client.process.stdin.close()
-        else:
-            wattle("host", "stop")
-        if how != 1:  # else it is over already
-            client.process.kill()
-        client.process.wait()
-        until(lambda: not processes_with(word), "no process is left", 2)
-        client.process.stdout.close()
-        client.process.stdin.close()
-    until(lambda: not wattle("jobs", "list", "--json", "--state", "running")["jobs"], "none runs")
-    assert wattle("jobs", "list", "--json", "--state", "awaiting_approval")["jobs"] == []
-    assert wattle("chats", "list", "--json")["chats"][0]["open_turns"] == 0
-    wattle("host", "stop")
-    until(lambda: not hosts(), "it ended")
-    store = sqlite3.connect(os.environ["HOME"] + "/.local/state/wattle/wattle.db")
-    assert store.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 def twenty_at_once():
