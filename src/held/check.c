@@ -152,6 +152,26 @@ static int put_back(struct held_check *check, const struct held_found *found,
     return HELD_LEAVE;
 }
 
+/* Of a configuration each setting is put back for itself: what the owner has set meanwhile stays.
+ */
+static int put_back_config(struct held_check *check, const struct held_found *found,
+                           const struct held_item *item, const char *reason, struct err *err)
+{
+    AUTO(buf_free) struct buf text = {0};
+    struct held_item kept = *item;
+    int r;
+
+    buf_init(&text, GUARD_VET_LIMIT);
+    r = held_keep_config(check, found, item, &text);
+    if (r == -ENOMEM)
+        return err_memory(err);
+    if (r == 0) {
+        kept.content = text.bytes;
+        kept.content_size = text.size;
+    }
+    return put_back(check, found, &kept, reason, err);
+}
+
 static int compare(struct held_check *check, const struct held_found *found,
                    const struct held_item *item, struct err *err)
 {
@@ -172,7 +192,11 @@ static int compare(struct held_check *check, const struct held_found *found,
         r = held_vet(check, found, item, &why);
     if (r < 0)
         return err_memory(err);
-    return r == 1 ? HELD_LEAVE : put_back(check, found, item, why.what, err);
+    if (r == 1)
+        return HELD_LEAVE;
+    return found->vet == GUARD_VET_CONFIG && type == S_IFREG
+               ? put_back_config(check, found, item, why.what, err)
+               : put_back(check, found, item, why.what, err);
 }
 
 /* ---- what is new ------------------------------------------------------------------------- */

@@ -159,6 +159,11 @@ int held_vet(const struct held_check *check, const struct held_found *found,
 int held_reduce_config(const struct held_check *check, const struct held_found *found,
                        struct buf *ret_text) MUST_CHECK;
 
+/* Of one that was changed: what of the change runs nothing, and of `old` what does. -ENOMEM,
+ * -EINVAL: it cannot be told. */
+int held_keep_config(const struct held_check *check, const struct held_found *found,
+                     const struct held_item *old, struct buf *ret_text) MUST_CHECK;
+
 /* ---- put.c: making things in the tree ------------------------------------------------------ */
 
 /* What stood there, at a name where nothing is. -EEXIST, -errno. */

@@ -233,13 +233,14 @@ static void add_header(struct reducing *reducing, const struct guard_setting *se
 }
 
 /* Not where the work tree is: without it, it is where the folder is. */
-static int add_setting(void *context, const struct guard_setting *setting)
+static bool runs_nothing(const struct guard_setting *setting)
 {
-    struct reducing *reducing = context;
+    return guard_vet_setting(setting, NULL) == 0 &&
+           !(str_equal(setting->section, "core") && str_equal(setting->key, "worktree"));
+}
 
-    if (guard_vet_setting(setting, NULL) < 0 ||
-        (str_equal(setting->section, "core") && str_equal(setting->key, "worktree")))
-        return 0;
+static void add_any(struct reducing *reducing, const struct guard_setting *setting)
+{
     add_header(reducing, setting);
     (void) buf_printf(reducing->text, "\t%s", setting->key);
     if (setting->has_value) {
@@ -247,6 +248,12 @@ static int add_setting(void *context, const struct guard_setting *setting)
         add_quoted(reducing->text, setting->value);
     }
     (void) buf_add_text(reducing->text, "\n");
+}
+
+static int add_setting(void *context, const struct guard_setting *setting)
+{
+    if (runs_nothing(setting))
+        add_any(context, setting);
     return 0;
 }
 
@@ -270,5 +277,98 @@ int held_reduce_config(const struct held_check *check, const struct held_found *
         return -EINVAL;
     config.text = ret_text->bytes;
     config.size = ret_text->size;
+    return vet_text(check, &config, vetted, &size, NULL) < 0 ? -EINVAL : 0;
+}
+
+/* ---- what of a change stays ---------------------------------------------------------------- */
+
+/* Those of before that could run something, by their number, in order: all of them stay. */
+struct old_settings {
+    struct reducing *reducing;
+    const struct guard_setting *wanted;
+    size_t from, to;
+    size_t at;
+};
+
+struct keeping {
+    struct reducing reducing;
+    const struct held_item *old;
+    size_t kept; /* of those of before */
+};
+
+static bool is_same(const struct guard_setting *a, const struct guard_setting *b)
+{
+    return a->has_subsection == b->has_subsection && a->has_value == b->has_value &&
+           str_equal(a->section, b->section) && str_equal(a->key, b->key) &&
+           (!a->has_subsection || str_equal(a->subsection, b->subsection)) &&
+           (!a->has_value || str_equal(a->value, b->value));
+}
+
+static int find_old(void *context, const struct guard_setting *setting)
+{
+    struct old_settings *old = context;
+
+    if (runs_nothing(setting) || old->at++ < old->from || !is_same(setting, old->wanted))
+        return 0;
+    old->to = old->at;
+    return 1;
+}
+
+static int add_old(void *context, const struct guard_setting *setting)
+{
+    struct old_settings *old = context;
+
+    if (!runs_nothing(setting) && old->at++ >= old->from && old->at <= old->to)
+        add_any(old->reducing, setting);
+    return 0;
+}
+
+static int each_old(const struct keeping *keeping, struct old_settings *old,
+                    int (*each)(void *context, const struct guard_setting *setting))
+{
+    return guard_config_each(keeping->old->content, keeping->old->content_size, each, old, NULL);
+}
+
+/* Up to the one with number `to`. */
+static int keep_old(struct keeping *keeping, size_t to)
+{
+    struct old_settings old = {.reducing = &keeping->reducing, .from = keeping->kept, .to = to};
+
+    keeping->kept = to;
+    return each_old(keeping, &old, add_old);
+}
+
+static int keep_setting(void *context, const struct guard_setting *setting)
+{
+    struct keeping *keeping = context;
+    struct old_settings old = {.wanted = setting, .from = keeping->kept};
+
+    if (runs_nothing(setting))
+        return add_setting(&keeping->reducing, setting);
+    return each_old(keeping, &old, find_old) > 0 ? keep_old(keeping, old.to) : 0;
+}
+
+int held_keep_config(const struct held_check *check, const struct held_found *found,
+                     const struct held_item *old, struct buf *ret_text)
+{
+    AUTO(text_free) struct text text = {0};
+    AUTO_FREE char *vetted = malloc(GUARD_VET_LIMIT);
+    AUTO_FREE struct keeping *keeping = calloc(1, sizeof *keeping);
+    struct guard_config config = {.folder = found->place};
+    size_t size;
+
+    if (vetted == NULL || keeping == NULL)
+        return -ENOMEM;
+    if (!old->has_content || read_text(found, GUARD_VET_LIMIT, &text, NULL) < 0)
+        return -EINVAL;
+    keeping->reducing.text = ret_text;
+    keeping->old = old;
+    if (guard_config_each(text.bytes, text.size, keep_setting, keeping, NULL) < 0 ||
+        keep_old(keeping, SIZE_MAX) < 0 || ret_text->failed != 0)
+        return -EINVAL;
+    config.text = ret_text->bytes;
+    config.size = ret_text->size;
+    config.old = old->content;
+    config.old_size = old->content_size;
     return vet_text(check, &config, vetted, &size, NULL) < 0 ? -EINVAL : 0;
 }

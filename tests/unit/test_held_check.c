@@ -118,7 +118,7 @@ static void puts_back_what_was_changed(void **state)
     (void) was(&telling, ".git/hooks/pre-commit", HELD_RESTORED);
     (void) was(&telling, ".nvimrc", HELD_RESTORED);
     holds(".envrc", "mine");
-    holds(".git/config", CONFIG);
+    holds(".git/config", "[core]\n\tbare = \"false\"\n[user]\n\tname = \"me\"\n");
     holds(".nvimrc", "mine");
     struct stat seen;
 
@@ -138,6 +138,34 @@ static void lets_a_configuration_change_that_runs_nothing(void **state)
     end(held);
     assert_int_equal(telling.count, 0);
     holds(".git/config", CONFIG "[user]\n\tname = me\n");
+}
+
+/* What the owner has set meanwhile, by git or by hand, stays; what a job has set does not. */
+static void puts_back_each_setting_for_itself(void **state)
+{
+    static const char before[] = "[core]\n\tbare = false\n\teditor = mine\n\tworktree = /w\n"
+                                 "[alias]\n\tone = !mine\n\ttwo = !mine\n";
+    struct world *world = *state;
+    struct telling telling = {0};
+
+    make_repository(".git");
+    make_file(".git/config", before);
+    make_folder("other");
+    make_repository("other/.git");
+    struct held *held = begin(world, &telling);
+
+    make_file(".git/config",
+              "[core]\n\tbare = false\n\tworktree = /elsewhere\n\tfsmonitor = ./evil\n"
+              "[user]\n\tname = me\n[alias]\n\ttwo = !mine\n\tone = !evil\n"
+              "[remote \"o\"]\n\turl = ext::evil\n\tfetch = a:b\n");
+    make_file("other/.git/config", "[user]\n\tname = me\n[core\n\tfsmonitor = evil\n");
+    end(held);
+    (void) was(&telling, ".git/config", HELD_PUT_BACK);
+    holds(".git/config", "[core]\n\tbare = \"false\"\n[user]\n\tname = \"me\"\n"
+                         "[core]\n\teditor = \"mine\"\n\tworktree = \"/w\"\n"
+                         "[alias]\n\tone = \"!mine\"\n\ttwo = \"!mine\"\n"
+                         "[remote \"o\"]\n\tfetch = \"a:b\"\n");
+    holds("other/.git/config", CONFIG); /* nobody can tell what the rest of it says */
 }
 
 static void leaves_no_other_name_of_what_it_keeps(void **state)
@@ -335,6 +363,7 @@ int main(void)
         HELD_TEST(disarms_a_new_repository),
         HELD_TEST(puts_back_what_was_changed),
         HELD_TEST(lets_a_configuration_change_that_runs_nothing),
+        HELD_TEST(puts_back_each_setting_for_itself),
         HELD_TEST(leaves_no_other_name_of_what_it_keeps),
         HELD_TEST(follows_nothing_that_was_swapped_in),
         HELD_TEST(says_what_is_gone_once),
