@@ -290,15 +290,33 @@ static int tell(struct walk *walk, const char *name, const struct stat *status,
         found.vet = class->level == GUARD_DENY ? class->vet : GUARD_VET_NONE;
         found.is_folder = class->is_folder;
         found.is_sample = class->sample;
-        found.reason = guard_rule_reason(walk->look->rules, class->rule);
+        found.reason = class->level == GUARD_NO ? guard_link_reason
+                                                : guard_rule_reason(walk->look->rules, class->rule);
     }
     return walk->look->each(walk->look->context, &found, err);
 }
 
+/* Git would write through it. */
+static bool leads_out_of_git(const struct walk *walk, const char *name,
+                             const struct guard_class *class, const struct stat *status)
+{
+    char text[PATH_MAX];
+    ssize_t size;
+
+    if (class->level != GUARD_NO || !class->in_git || !S_ISLNK(status->st_mode))
+        return false;
+    size = readlinkat(walk->fd, name, text, sizeof text - 1);
+    text[size < 0 ? 0 : size] = '\0';
+    return guard_link_leads_out(text);
+}
+
 /* A symlink at the beginning of a guarded name leads to what can be filled later. Git's locks come
  * and go with the owner's git, and nobody reads them. */
-static bool is_guarded(const struct guard_class *class, const struct stat *status)
+static bool is_guarded(const struct walk *walk, const char *name, const struct guard_class *class,
+                       const struct stat *status)
 {
+    if (leads_out_of_git(walk, name, class, status))
+        return true;
     if (class->level == GUARD_DENY && class->vet == GUARD_VET_LOCK)
         return false;
     return class->level == GUARD_DENY ||
@@ -314,11 +332,12 @@ static int look_at(struct walk *walk, const struct dirent *entry, struct err *er
     int r = HELD_ENTER;
 
     guard_classify(walk->look->rules, walk->taken_for, name, &ask, &class);
-    if (class.level == GUARD_NO && entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN)
+    if (class.level == GUARD_NO && entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN &&
+        (entry->d_type != DT_LNK || !class.in_git))
         return 0;
     if (!has(walk, name, &status))
         return 0; /* gone meanwhile */
-    if (is_guarded(&class, &status))
+    if (is_guarded(walk, name, &class, &status))
         r = tell(walk, name, &status, &class, err);
     if (r != HELD_ENTER || !S_ISDIR(status.st_mode))
         return r < 0 ? r : 0;

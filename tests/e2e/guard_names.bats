@@ -388,6 +388,57 @@ print(of("tree/a") == of("on/a") == of("off/a"), len(of("tree/a")))'
     printed "True 2"
 }
 
+# ---- symlinks in a git folder -------------------------------------------------------------------
+
+@test "no symlink comes into a git folder that leads out of it: git would write through it" {
+    local place
+    need_tools git
+    git init -q .
+    git init -q --bare bare
+    git config --global user.email a@b
+    # shellcheck disable=SC2016 # for the shell that reads its rc
+    git config --global user.name 'x $(touch ran)'
+    cat >links.sh <<'S'
+rc=$1; cd "$2" || exit
+try() {
+    rm -rf logs/HEAD FETCH_HEAD ORIG_HEAD more up x x1 "$PEN/d"
+    mkdir -p logs "$PEN/d"; ln -sfn "$rc" "$PEN/l"; ln -sfn "$rc" "$PEN/d/HEAD"; ln -sfn ../../../l "$PEN/up"
+    eval "$1" 2>/dev/null && echo "$1"
+}
+for way in 'ln -s "$rc" logs/HEAD' 'ln -s ../../../outside logs/more' 'mv "$PEN/l" FETCH_HEAD' 'mv "$PEN/up" ORIG_HEAD' \
+    'ln -P "$PEN/l" FETCH_HEAD' 'mv "$PEN/d" more' 'ln -s .. up' 'ln -s refs/../../../x up' 'mkdir x && ln -s / x/y' \
+    'touch x1 && mv --exchange "$PEN/l" x1'; do try "$way"; done
+true
+S
+    for place in .git bare; do
+        inside -- bash -c "PEN='$PEN' bash links.sh '$OUT/rc' $place"
+        ended 0
+        printed ""
+        rm -rf d l up bare/more bare/x bare/x1 .git/x .git/x1
+        echo '# rc' >"$OUT/rc"
+        git commit -q --allow-empty -m one
+        holds "$OUT/rc" '# rc'
+        # what git does itself, and links that stay in it
+        works -- bash -c "cd $place && ln -s refs link && ln -s refs/heads/main l2 && mv l2 l3 && rm link l3"
+        works -- bash -c 'mkdir -p node_modules/.bin && ln -s ../x/y node_modules/.bin/y && mv node_modules/.bin/y node_modules/.bin/z && rm -r node_modules'
+        inside --guard off -- bash -c "PEN='$PEN' bash links.sh '$OUT/rc' $place"
+        (($(wc -l <<<"$output") >= 9)) || fail "the control did little"
+        rm -rf d l up {.git,bare}/{more,x,x1,up,FETCH_HEAD,ORIG_HEAD}
+    done
+    inside --guard off -- bash -c "rm -f .git/logs/HEAD; ln -s '$OUT/rc' .git/logs/HEAD"
+    git commit -q --allow-empty -m two
+    grep -q touch "$OUT/rc" || fail "git writes through no symlink, and this is for nothing"
+}
+
+@test "a work tree in the folder of its bare repository has symlinks as any other" {
+    need_tools git
+    git init -q --bare repo
+    git -C repo -c user.name=a -c user.email=a@b commit-tree -m x "$(git -C repo mktree </dev/null)" >"$WORLD/commit"
+    git -C repo update-ref refs/heads/main "$(cat "$WORLD/commit")"
+    git -C repo worktree add -q -b w tree main
+    works -C repo/tree -- bash -c 'mkdir -p a/hooks && ln -s ../b a/c && echo x >a/hooks/d && mv a/c a/e'
+}
+
 # ---- leases ------------------------------------------------------------------------------------
 
 @test "a job takes no lease, so that nobody outside waits for it to open a file" {

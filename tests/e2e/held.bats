@@ -100,6 +100,18 @@ make_repository() {
     same "$(git config core.fsmonitor)" ""
 }
 
+@test "a symlink that leads out of a git folder does not stay in it: git would write through it" {
+    make_repository .
+    ln -s refs .git/inside
+    ln -s "$OUT" .git/mine
+    # shellcheck disable=SC2016 # for the shell inside
+    works "${DETECT[@]}" -- bash -c 'mkdir -p .git/logs; rm -f .git/logs/HEAD; ln -s "$1/rc" .git/logs/HEAD
+        ln -s refs/heads .git/heads' links "$OUT"
+    absent .git/logs/HEAD
+    said "git on your side would write to where the link leads"
+    present .git/inside .git/heads .git/mine
+}
+
 @test "names that drive a terminal are shown, not obeyed" {
     works "${DETECT[@]}" -- sh -c 'd=$(printf "x\ny\033[31m"); mkdir -p "$d/.git/hooks"
         printf "\033]0;title\007evil\n" >"$d/.git/hooks/post-merge"'

@@ -21,7 +21,7 @@ enum {
     OTHER_LEAVES = GUARD_NEED_OTHER_LEAVES,
     VET = GUARD_NEED_VET,
 };
-enum { NONE = 0, EXISTS = 1, HELD = 2, HARMLESS = 4 };
+enum { NONE = 0, EXISTS = 1, HELD = 2, HARMLESS = 4, LEADS_OUT = 8 };
 
 struct line {
     enum guard_op op;
@@ -57,6 +57,7 @@ static void check(const struct guard_rules *rules, const struct line *line)
         .exists = (line->flags & EXISTS) != 0,
         .held = (line->flags & HELD) != 0,
         .harmless = (line->flags & HARMLESS) != 0,
+        .leads_out = (line->flags & LEADS_OUT) != 0,
     };
 
     classify(rules, line->target, &target);
@@ -72,7 +73,7 @@ static void check(const struct guard_rules *rules, const struct line *line)
     assert_true(((verdict.needs & VET) != 0) == (verdict.vet != GUARD_VET_NONE));
     assert_true(verdict.error == 0 || verdict.needs == 0);
     if (verdict.error != 0 && !verdict.quiet)
-        assert_true(verdict.rule >= 0 || question.source != NULL);
+        assert_true(verdict.rule >= 0 || question.source != NULL || verdict.reason != NULL);
     if (guard_is_free(line->op, &target, question.source))
         assert_true(verdict.error == 0 && verdict.needs == 0);
 }
@@ -451,7 +452,11 @@ static void no_folder_leaves_a_git_folder(void **state)
          .kind = GUARD_FOLDER,
          .error = EBUSY},
         {.op = GUARD_RENAME, .target = "x", .source = ".git/foo", .kind = GUARD_FILE, .needs = X},
-        {.op = GUARD_RENAME, .target = ".git/foo", .source = "x", .kind = GUARD_FOLDER, .needs = X},
+        {.op = GUARD_RENAME,
+         .target = ".git/foo",
+         .source = "x",
+         .kind = GUARD_FOLDER,
+         .needs = X | TREE},
         {.op = GUARD_RENAME, .target = ".git/foo", .source = ".git/bar", .kind = GUARD_FOLDER},
         {.op = GUARD_EXCHANGE,
          .target = ".git/foo",
@@ -463,6 +468,48 @@ static void no_folder_leaves_a_git_folder(void **state)
 
     (void) state;
     CHECK(lines);
+}
+
+static void no_link_comes_into_a_git_folder_that_leads_out(void **state)
+{
+    static const struct line lines[] = {
+        {.op = GUARD_SYMLINK, .target = ".git/foo", .flags = LEADS_OUT, .error = EROFS},
+        {.op = GUARD_SYMLINK, .target = ".git/foo", .flags = LEADS_OUT | EXISTS, .error = EEXIST},
+        {.op = GUARD_SYMLINK, .target = ".git/foo"},
+        {.op = GUARD_LINK,
+         .target = ".git/foo",
+         .source = "x",
+         .kind = GUARD_LINK_TEXT,
+         .flags = LEADS_OUT,
+         .error = EROFS},
+        {.op = GUARD_RENAME,
+         .target = ".git/foo",
+         .source = "x",
+         .kind = GUARD_LINK_TEXT,
+         .flags = LEADS_OUT,
+         .error = EROFS},
+        {.op = GUARD_RENAME,
+         .target = ".git/foo",
+         .source = "x",
+         .kind = GUARD_LINK_TEXT,
+         .needs = X},
+        {.op = GUARD_EXCHANGE,
+         .target = "x",
+         .source = ".git/foo",
+         .kind = GUARD_FILE,
+         .other = GUARD_LINK_TEXT,
+         .flags = LEADS_OUT,
+         .error = EROFS},
+    };
+    static const char *const outward[] = {"/", "/x", "", "..", "../x", "a/../../x", "a/.."};
+    static const char *const inward[] = {"x", "a/b", "..x", "a/..b", ".", "./x", "a//b"};
+
+    (void) state;
+    CHECK(lines);
+    for (size_t i = 0; i < ARRAY_SIZE(outward); i++)
+        assert_true(guard_link_leads_out(outward[i]));
+    for (size_t i = 0; i < ARRAY_SIZE(inward); i++)
+        assert_false(guard_link_leads_out(inward[i]));
 }
 
 static void there_is_no_whiteout(void **state)
@@ -493,6 +540,7 @@ int main(void)
         cmocka_unit_test(a_folder_is_looked_into_before_it_gets_a_name),
         cmocka_unit_test(an_exchange_goes_both_ways),
         cmocka_unit_test(no_folder_leaves_a_git_folder),
+        cmocka_unit_test(no_link_comes_into_a_git_folder_that_leads_out),
         cmocka_unit_test(there_is_no_whiteout),
     };
 

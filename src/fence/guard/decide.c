@@ -87,6 +87,16 @@ static const struct guard_class *find_objection(const struct guard_question *que
     return NULL;
 }
 
+static void refuse_link(const struct guard_question *question, struct guard_verdict *verdict)
+{
+    if (question->exists && question->op != GUARD_RENAME && question->op != GUARD_EXCHANGE) {
+        be_quiet(verdict, EEXIST);
+        return;
+    }
+    refuse(verdict, GUARD_REFUSED, question->target);
+    verdict->reason = guard_link_reason;
+}
+
 /* What is there already is no refusal of ours. It may be gone when the call is made, so nothing
  * else rests on it. */
 static void decide_new(const struct guard_question *question, struct guard_verdict *verdict)
@@ -99,6 +109,8 @@ static void decide_new(const struct guard_question *question, struct guard_verdi
         be_quiet(verdict, question->op == GUARD_BIND ? EADDRINUSE : EEXIST);
     else if (objection != NULL)
         refuse(verdict, GUARD_REFUSED, objection);
+    else if (question->leads_out)
+        refuse_link(question, verdict);
     verdict->of_source = objection != NULL && objection == question->source;
 }
 
@@ -194,6 +206,8 @@ static int decide_way(const struct guard_class *from, const struct guard_class *
         *needs |= GUARD_NEED_EXCLUSIVE;
     if (kind == GUARD_FOLDER && leaves_git(from, to))
         return EBUSY;
+    if (kind == GUARD_FOLDER && to->in_git && !from->in_git)
+        *needs |= tree; /* for the links in it */
     if (to->level == GUARD_PARTIAL && kind == GUARD_LINK_TEXT)
         return GUARD_REFUSED;
     if (from->level == GUARD_PARTIAL && kind == GUARD_LINK_TEXT)
@@ -253,6 +267,8 @@ static void decide_move(const struct guard_question *question, struct guard_verd
                        &verdict->needs);
     if (error == 0 && question->op == GUARD_EXCHANGE)
         decide_exchange(question, verdict);
+    if (error == 0 && verdict->error == 0 && question->leads_out)
+        refuse_link(question, verdict);
     if (error == 0)
         return;
     refuse_way(verdict, error, source, target, question->kind);
@@ -297,7 +313,8 @@ void guard_decide(const struct guard_question *question, struct guard_verdict *r
 bool guard_is_free(enum guard_op op, const struct guard_class *target,
                    const struct guard_class *source)
 {
-    if (target->level != GUARD_NO || target->bare || op == GUARD_WHITEOUT)
+    if (target->level != GUARD_NO || target->bare || op == GUARD_WHITEOUT ||
+        (op == GUARD_SYMLINK && target->in_git))
         return false;
     return source == NULL || (source->level == GUARD_NO && source->in_git == target->in_git &&
                               (!source->bare || (op != GUARD_EXCHANGE && op != GUARD_RENAME)));

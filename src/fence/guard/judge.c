@@ -48,13 +48,16 @@ static bool holds_git(void *context, unsigned up)
 }
 
 /* The file system folds case itself, where it does. */
-static bool is_bare(void *context, unsigned up)
+static bool is_bare_above(const struct guard_place *place, unsigned up)
 {
-    const struct guard_place *place = context;
-
     return has_above(place, up, "HEAD") &&
            ((has_above(place, up, "objects") && has_above(place, up, "refs")) ||
             has_above(place, up, "commondir"));
+}
+
+static bool is_bare(void *context, unsigned up)
+{
+    return is_bare_above(context, up);
 }
 
 static bool count_all(void *context, unsigned up)
@@ -389,6 +392,58 @@ static int classify_all(struct guard_call *call, struct guard_judged *judged)
     return r;
 }
 
+/* In a git folder of any name, at any depth; a work tree that lies in one is no part of it. */
+static bool lies_in_git(const struct guard_place *place, const struct guard_class *class)
+{
+    unsigned depth = 0;
+
+    for (const char *at = place->location; *at != '\0'; at++)
+        depth += *at == '/';
+    for (unsigned up = 0; !class->in_git && up < depth; up++) {
+        if (has_above(place, up, ".git"))
+            return false;
+        if (is_bare_above(place, up))
+            return true;
+    }
+    return class->in_git;
+}
+
+/* Of a symlink that has a name. */
+static bool reads_outward(const struct guard_place *place)
+{
+    char text[PATH_MAX];
+    const ssize_t size = readlinkat(place->fd, place->plain, text, sizeof text - 1);
+
+    if (size < 0 && errno == EINVAL)
+        return false; /* it is none */
+    text[size < 0 ? 0 : size] = '\0';
+    return guard_link_leads_out(text);
+}
+
+static bool brings_link(const struct guard_judged *judged)
+{
+    if (judged->op == GUARD_SYMLINK)
+        return guard_link_leads_out(judged->text) &&
+               lies_in_git(judged->target, &judged->target_class);
+    if (judged->source == NULL)
+        return false;
+    if (!judged->source_class.in_git && reads_outward(judged->source) &&
+        lies_in_git(judged->target, &judged->target_class))
+        return true;
+    return judged->op == GUARD_EXCHANGE && !judged->target_class.in_git &&
+           reads_outward(judged->target) && lies_in_git(judged->source, &judged->source_class);
+}
+
+/* Of a folder that comes into a git folder the links are looked at. */
+static bool brings_folder(const struct guard_judged *judged)
+{
+    struct stat status;
+
+    return judged->op == GUARD_RENAME && !judged->source_class.in_git &&
+           !judged->target_class.in_git && guard_exists(judged->source, &status) &&
+           S_ISDIR(status.st_mode) && lies_in_git(judged->target, &judged->target_class);
+}
+
 static bool has_source(const struct guard_judged *judged)
 {
     return judged->source != NULL || judged->source_fd >= 0;
@@ -400,7 +455,7 @@ static bool is_free(const struct guard_judged *judged)
     const struct guard_class *source = &judged->source_class;
 
     return judged->target_class.level == GUARD_NO && !judged->target_class.bare &&
-           judged->op != GUARD_WHITEOUT &&
+           judged->op != GUARD_WHITEOUT && !judged->brings_link &&
            (!has_source(judged) || (source->level == GUARD_NO && !source->bare &&
                                     source->in_git == judged->target_class.in_git));
 }
@@ -408,7 +463,8 @@ static bool is_free(const struct guard_judged *judged)
 static int ask(struct guard_call *call, struct guard_judged *judged)
 {
     const struct guard_rules *rules = call->guard->settings.rules;
-    struct guard_question question = {.op = judged->op, .target = &judged->target_class};
+    struct guard_question question = {
+        .op = judged->op, .target = &judged->target_class, .leads_out = judged->brings_link};
     struct stat status;
 
     if (has_source(judged))
@@ -447,6 +503,8 @@ int guard_judge(struct guard_call *call, struct guard_judged *judged)
 
     judged->verdict = (struct guard_verdict){.rule = -1};
     judged->found[0] = '\0';
+    judged->brings_link = r == 0 && brings_link(judged);
+    judged->target_class.in_git |= r == 0 && brings_folder(judged);
     if (r < 0 || is_free(judged))
         return r;
     r = ask(call, judged);
