@@ -10,6 +10,7 @@
 #include "cli/request.h"
 #include "cli/view.h"
 #include "job/names.h"
+#include "job/outlook.h"
 #include "policy/credentials.h"
 #include "policy/print.h"
 
@@ -122,6 +123,23 @@ struct asking {
     const struct job_names *names;
 };
 
+/* Where a run would have no guard, names that are there are held, and new ones are only looked at
+ * when it is over. */
+static void ask_name(const struct asking *asking, const char *physical, struct job_name *ret_name)
+{
+    const enum policy_guard guard = policy_get_guard(asking->policy);
+    struct stat seen;
+
+    if (guard == POLICY_GUARD_OFF)
+        return;
+    job_names_ask(asking->names, physical, ret_name);
+    if (!ret_name->guarded || guard == POLICY_GUARD_ON)
+        return;
+    ret_name->vetted = lstat(physical, &seen) == 0
+                           ? NULL
+                           : "not prevented, but looked at when the run is over (wattle-held(1))";
+}
+
 /* A path of the host may run through symlinks. Inside it works when every one of them is shown, and
  * then it means what it leads to. */
 static int answer_path(const struct asking *asking, const char *path,
@@ -146,7 +164,7 @@ static int answer_path(const struct asking *asking, const char *path,
     note_credential(asking->home, path, ret_answer);
     note_credential(asking->home, physical, ret_answer);
     if (ret_answer->access == POLICY_WRITE && ret_answer->place == NULL)
-        job_names_ask(asking->names, physical, ret_name);
+        ask_name(asking, physical, ret_name);
     return 0;
 }
 
@@ -242,16 +260,38 @@ static int answer_all(const struct values *values, const struct derive_owner *ow
     return status;
 }
 
-/* A socket in the pen is hidden by what is found there; for other paths nobody has to look. */
-static bool asks_of_socket(const struct values *values)
+/* What sockets, settings, symlinks and other names of a file in the pen do to it is found there;
+ * for other paths nobody has to look. */
+static int asks_of_pen(const struct values *values, const struct derive_owner *owner,
+                       const struct policy *policy, struct err *err)
 {
-    struct stat seen;
-
     for (size_t i = 0; i < values->rest_count; i++) {
-        if (stat(values->rest[i], &seen) == 0 && S_ISSOCK(seen.st_mode))
-            return true;
+        AUTO_FREE char *path = NULL;
+        AUTO_FREE char *physical = NULL;
+        int rc = normalize(values->rest[i], owner, &path, err);
+
+        if (rc == 0)
+            rc = physical_as_far(path, &physical, err);
+        if (rc < 0)
+            return rc;
+        if (path_is_below(physical, policy_pen(policy)))
+            return 1;
     }
-    return false;
+    return 0;
+}
+
+/* The policy of a run with these options, where one of the paths may need all of it. */
+static int explain_derive(const struct values *values, struct derive_owner **ret_owner,
+                          struct policy **ret_policy, struct err *err)
+{
+    struct err why;
+    int rc = request_derive(values, NULL, ret_owner, ret_policy, err);
+
+    if (rc == 0)
+        rc = job_guard_settle(*ret_policy, &why, err);
+    if (rc >= 0)
+        rc = asks_of_pen(values, *ret_owner, *ret_policy, err);
+    return rc > 0 ? preflight_hide(values, *ret_owner, *ret_policy, err) : rc;
 }
 
 static int explain(const struct values *values, struct err *err)
@@ -267,9 +307,7 @@ static int explain(const struct values *values, struct err *err)
     buf_init(&text, ANSWERS_LIMIT_BYTES);
     if (values->rest_count == 0)
         return err_set(err, EINVAL, "cli.arguments", "'policy explain' wants a path");
-    rc = request_derive(values, NULL, &owner, &policy, err);
-    if (rc == 0 && asks_of_socket(values))
-        rc = preflight_hide(values, owner, policy, err);
+    rc = explain_derive(values, &owner, &policy, err);
     if (rc == 0)
         rc = job_names_make(policy, &names, err);
     if (rc < 0)
@@ -283,7 +321,8 @@ static int explain(const struct values *values, struct err *err)
 }
 
 static const struct option_group *const explain_groups[] = {
-    &options_explain, &options_reach, &options_start, &options_json, &options_help, NULL,
+    &options_explain, &options_reach, &options_start, &options_mechanism,
+    &options_json,    &options_help,  NULL,
 };
 
 const struct cmd cmd_policy_explain = {

@@ -133,3 +133,33 @@ agree() {
     failed_inside
     works -- bash -c 'git config user.name me; mkdir sub; touch sub/.envrc'
 }
+
+@test "policy explain answers as a run of the same options does: twins, nested repositories, the guard" {
+    local way
+    need_tools git
+    git init -q .
+    echo hook >.git/hooks/pre-commit
+    ln .git/hooks/pre-commit alias
+    git init -q sub
+    git -C sub config core.hooksPath h
+    run "$WATTLE" policy explain alias sub/h/pre-commit free
+    ended 0
+    said "guarded $PEN/alias: held; it is the file '.git/hooks/pre-commit' by another name"
+    said "guarded $PEN/sub/h/pre-commit: held"
+    said "write  $PEN/free"
+    for way in alias sub/h/pre-commit .git/hooks/pre-commit .envrc free; do
+        for guard in on off detect; do
+            run "$WATTLE" policy explain --write --guard "$guard" "$way"
+            same "$status" "$(
+                inside --guard "$guard" -- bash -c 'mkdir -p "$(dirname "$1")" && : >>"$1"' way "$way"
+                echo "$((status != 0))"
+            )" "$way with the guard $guard"
+            rm -rf sub/h .envrc free
+        done
+    done
+    run "$WATTLE" policy explain --guard detect .envrc .git/hooks/pre-commit
+    said "guarded $PEN/.envrc: vetted; not prevented"
+    said "guarded $PEN/.git/hooks/pre-commit: held"
+    run "$WATTLE" policy explain --guard off .envrc
+    said "write  $PEN/.envrc"
+}
