@@ -1,5 +1,7 @@
+#include "base/cleanup.h"
 #include "base/str.h"
 #include "cli/cmd.h"
+#include "cli/host.h"
 #include "cli/option_rows.h"
 #include "doctor/doctor.h"
 
@@ -9,7 +11,9 @@ enum { DOCTOR_CANNOT_CONFINE = 3 };
 
 static int run(const struct values *values, struct err *err)
 {
-    const struct doctor_options options = {
+    AUTO_FREE char *host = NULL;
+    struct err ignored = {0}; /* the report says that it is not known */
+    struct doctor_options options = {
         .json = values->json,
         .quiet = values->quiet,
         .verbose = values->verbose,
@@ -21,6 +25,8 @@ static int run(const struct values *values, struct err *err)
     if (values->rest_count > 0)
         return err_set(err, EINVAL, "cli.arguments", "'doctor' takes no arguments, not '%s'",
                        values->rest[0]);
+    if (host_find(&host, &ignored) == 0)
+        options.host = host;
     status = doctor_run(&options, stdout);
     if (fflush(stdout) != 0 || ferror(stdout))
         return err_set(err, EIO, "cli.output", "cannot write to the standard output");

@@ -12,8 +12,7 @@
 /* As installed, and in a build folder. Seen from the folder of this program. */
 static const char *const places[] = {"../libexec/wattle/wattle-host", "../host/wattle-host"};
 
-/* The first place is given, too, when nothing is there: the message names it. */
-static int find_host(char **ret_host, struct err *err)
+int host_find(char **ret_host, struct err *err)
 {
     AUTO_FREE char *self = NULL;
     char *slash;
@@ -115,7 +114,7 @@ int host_reach(const struct derive_owner *owner, enum rpc_door door, bool start,
     if (r == 0)
         r = rpc_folder(owner->runtime_dir, owner->state_dir, &folder, err);
     if (r == 0)
-        r = find_host(&host, err);
+        r = host_find(&host, err);
     if (r < 0)
         return r;
     wish.folder = folder;

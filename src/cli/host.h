@@ -5,6 +5,10 @@
 #include "derive/derive.h"
 #include "rpc/client.h"
 
+/* Where wattle-host is, or should be when it is nowhere: the message names it. The caller frees it.
+ */
+int host_find(char **ret_host, struct err *err) MUST_CHECK;
+
 /* `start`: when nobody answers. `program` is how the caller calls itself ("wattle pens"). The host
  * gets the owner's locations and nothing else of the caller's environment. Errors: those of
  * rpc_folder and rpc_client_open. */

@@ -46,6 +46,11 @@ const struct doctor_check doctor_checks[] = {
      "your configuration can be read and this machine gives what it requires",
      .run = doctor_check_configuration, .needs = "own-folders",
      .mend = "mend what it names; 'wattle policy check' tells whether a file is right"},
+    {"store", DOCTOR_MACHINE, DOCTOR_BETTER,
+     "the records, permissions and log of models' commands are whole", .run = doctor_check_store,
+     .needs = "own-folders",
+     .mend = "keep a copy of wattle.db, then move it away, or put a copy from before in its place; "
+             "a new one is made"},
     {"landlock", DOCTOR_KERNEL, DOCTOR_BETTER, "a second layer on files refuses a write outside",
      .run = doctor_check_landlock, .needs = "openat2",
      .weak = FENCE_WEAK_NO_LANDLOCK | FENCE_WEAK_OLD_LANDLOCK},

@@ -102,6 +102,7 @@ static int visit(const struct doctor_options *options, int interrupt_fd, FILE *o
     if (findings == NULL)
         return EXIT_CANNOT_CONFINE;
     doctor_world_make(&world);
+    world.host = options->host;
     complete = run_checks(&world, interrupt_fd, findings);
     doctor_world_remove(&world);
     if (!complete)

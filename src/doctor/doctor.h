@@ -9,6 +9,7 @@ struct doctor_options {
     bool json;    /* one object instead of a table */
     bool quiet;   /* say nothing when all is well; else only what is not */
     bool verbose; /* every check, also those that are fine */
+    char *host;   /* wattle-host, which checks its store; NULL: not known where */
 };
 
 /* Tries every layer in a child and writes what was found to `out`. Returns what the program exits

@@ -6,6 +6,7 @@
  *   child.c      one check in a child that cannot hang, and the child in namespaces of its own
  *   settings.c   what the owner of the machine has set, and what mends it
  *   machine.c kernel.c mounts.c guards.c   checks of single layers
+ *   store.c      what the host keeps
  *   trial.c boundary.c bounds.c            checks of the whole, by real runs
  *   attempt.c    what is tried inside such a run
  *   report.c     verdict, table, JSON */
@@ -90,6 +91,7 @@ struct doctor_world {
     struct err owner_err;
     struct derive_owner *staged; /* the same person with wattle's folders below `own` */
     char *program;               /* our own executable */
+    char *host;                  /* wattle-host, borrowed; NULL: not known where */
     char *top;                   /* temporary, removed with the world */
     int top_fd;                  /* ... locked, so that others can tell it from a left one */
     char *pen;                   /* ... a pen */
@@ -217,6 +219,9 @@ void doctor_check_local(const struct doctor_world *world, struct doctor_finding 
 void doctor_check_configuration(const struct doctor_world *world, struct doctor_finding *finding);
 void doctor_check_settings(const struct doctor_world *world, struct doctor_finding *finding);
 void doctor_check_debuggers(const struct doctor_world *world, struct doctor_finding *finding);
+
+/* store.c */
+void doctor_check_store(const struct doctor_world *world, struct doctor_finding *finding);
 
 /* kernel.c */
 void doctor_check_user(const struct doctor_world *world, struct doctor_finding *finding);

@@ -1,12 +1,16 @@
 /* wattle-host: decides what a model may run, and keeps the records.
  *
  *   wattle-host FOLDER
+ *   wattle-host --check STATE_DIR
  *
  * FOLDER holds the two doors (rpc/client.h). Started by whoever needs it, with the owner's
  * locations as its whole environment; descriptor RPC_READY_FD gets one word once it listens. One
  * instance: the lock in FOLDER. It ends by itself when it was idle for long, on TERM, and on
  * 'host.stop'; jobs end with it, because each wattle-job dies with its socket. What a killed one
- * left is finished at the next start (store_finish_crashed). */
+ * left is finished at the next start (store_finish_crashed).
+ *
+ * The second form reads all of the store, which no start takes the time for, and prints what is
+ * wrong with it: exit 1. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -249,14 +253,30 @@ static int start(struct host *host, struct err *err)
     return r == 0 ? start_loop(host, err) : r;
 }
 
+static int check(const char *state_dir)
+{
+    struct err err = {0};
+    const int r = store_check_place(state_dir, &err);
+
+    if (r == 0)
+        (void) printf("'%s/wattle.db'", state_dir);
+    else if (r == -ENOENT)
+        (void) printf("there is none yet");
+    else
+        (void) printf("%s", err.what);
+    return r == 0 || r == -ENOENT ? 0 : EXIT_FAILED;
+}
+
 int main(int argc, char **argv)
 {
     struct host host = {.limits = host_default_limits, .lock_fd = -1};
     struct err err = {0};
     int r;
 
+    if (argc == 3 && str_equal(argv[1], "--check") && path_is_clean(argv[2]))
+        return check(argv[2]);
     if (argc != 2 || !path_is_clean(argv[1])) {
-        (void) fprintf(stderr, "usage: wattle-host FOLDER\n");
+        (void) fprintf(stderr, "usage: wattle-host FOLDER | --check STATE_DIR\n");
         return EXIT_USAGE;
     }
     (void) umask(077);

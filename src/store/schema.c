@@ -223,6 +223,14 @@ static int bring_up(struct store *store, const struct store_schema *schema, stru
     return r == 0 ? change_commit(&change, err) : r;
 }
 
+int schema_judge(struct store *store, int ours, struct err *err)
+{
+    struct about about = {0};
+    const int r = read_about(store, &about, err);
+
+    return r == 0 ? judge_about(store, &about, ours, err) : r;
+}
+
 int schema_bring_up(struct store *store, const struct store_schema *schema, struct err *err)
 {
     struct about about = {0};

@@ -5,6 +5,7 @@
 #include "store/store_priv.h"
 
 #include <sodium.h>
+#include <unistd.h>
 
 enum { BUSY_MS = 500 }; /* how long another opener is waited for: the host does nothing meanwhile */
 
@@ -111,6 +112,26 @@ int store_open_schema(const char *state_dir, const struct store_schema *schema,
 int store_open(const char *state_dir, struct store **ret_store, struct err *err)
 {
     return store_open_schema(state_dir, &store_schema, ret_store, err);
+}
+
+int store_check_place(const char *state_dir, struct err *err)
+{
+    AUTO(store_freep) struct store *store = calloc(1, sizeof *store);
+    AUTO_FREE char *path = path_join(state_dir, STORE_FILE);
+    int r = 0;
+
+    if (store == NULL || path == NULL)
+        return err_memory(err);
+    if (sodium_init() < 0)
+        return err_set(err, EIO, "store.random", "cannot start libsodium");
+    if (access(path, F_OK) < 0 && errno == ENOENT)
+        return store_unknown("the store", path, err);
+    r = place_prepare(state_dir, err); /* all of it is there: only judged */
+    if (r == 0)
+        r = open_file(state_dir, store, err);
+    if (r == 0)
+        r = schema_judge(store, store_schema.version, err);
+    return r == 0 ? store_check(store, err) : r;
 }
 
 /* ---- what a crash left -------------------------------------------------------------------- */

@@ -45,6 +45,8 @@ struct store_schema {
 };
 extern const struct store_schema store_schema;
 
+/* Whether it is one of ours: EIO store.broken, ENOTSUP store.newer. */
+int schema_judge(struct store *store, int ours, struct err *err) MUST_CHECK;
 int schema_bring_up(struct store *store, const struct store_schema *schema,
                     struct err *err) MUST_CHECK;
 /* store_open with another schema: for tests of what only a later version will do. */

@@ -63,6 +63,10 @@ record_of() {
     record_of killed_at_random
 }
 
+@test "the doctor reads the whole store, which no start does" {
+    record_of the_doctor_reads_the_store
+}
+
 @test "empty folders of runs are removed when the host starts" {
     record_of what_was_put_aside_is_removed
 }

@@ -269,6 +269,7 @@ def one_kill(dice, seen):
     kill([client])
     os.waitpid(client, 0)
     until(lambda: not processes_with(word) and not job_processes(), "no process is left", 2)
+    until(lambda: not processes_with(PEN), "the server ends after its client")  # else it may start a host
 
 
 def all_is_whole():
@@ -288,6 +289,27 @@ def all_is_whole():
     assert kinds["job.request"] == kinds["job.end"] + kinds["job.refuse"], kinds
     assert kinds["turn.begin"] == kinds["turn.end"], kinds
     return kinds
+
+
+def checked():
+    report = json.loads(subprocess.run([WATTLE, "doctor", "--json"], capture_output=True).stdout)
+    return [check for check in report["checks"] if check["name"] == "store"][0]
+
+
+def the_doctor_reads_the_store():
+    """All of it, also while the host has it open; the host's start does not."""
+    assert checked()["status"] == "ok" and "none" in checked()["detail"], checked()
+    assert not os.path.exists(STATE)
+    pens_add()
+    assert checked()["status"] == "ok", checked()
+    with sqlite3.connect(STATE + "/wattle.db") as store:
+        store.execute("UPDATE log SET body = '[]' WHERE number = 1")
+    broken = checked()
+    assert broken["status"] == "missing" and "row 1 of the log" in broken["detail"], broken
+    assert "wattle.db" in broken["mend"], broken
+    wattle("host", "stop")
+    until(lambda: not hosts(), "it ended")
+    assert len(wattle("pens", "list", "--json")["pens"]) == 1  # a start does not mind
 
 
 def killed_at_random():

@@ -511,6 +511,35 @@ static void a_damaged_page_is_found(void **state)
     REFUSED(world, store_check(world->store, &world->err), EIO, "store.broken");
 }
 
+/* ---- read whole, from outside -----------------------------------------------------------------
+ */
+
+static void a_store_that_is_open_can_be_checked(void **state)
+{
+    struct world *world = *state;
+
+    REFUSED(world, store_check_place(world->state, &world->err), ENOENT, "store.unknown");
+    assert_int_equal(access(world->state, F_OK), -1); /* and nothing is made */
+    open_store(world);
+    (void) add_pen(world, "/w/a");
+    DONE(world, store_check_place(world->state, &world->err));
+    execute(world, "UPDATE log SET body = '[]'");
+    REFUSED(world, store_check_place(world->state, &world->err), EIO, "store.broken");
+    assert_non_null(strstr(world->err.what, "of the log"));
+    (void) add_pen(world, "/w/b"); /* it goes on */
+}
+
+static void an_older_store_is_checked_and_stays_as_it_is(void **state)
+{
+    struct world *world = *state;
+    AUTO_FREE char *text = read_text(STORE_DATA "/store_v1.sql");
+    AUTO_FREE char *copy = path_join(world->state, STORE_FILE ".v1");
+
+    make_database(world, text);
+    DONE(world, store_check_place(world->state, &world->err));
+    assert_int_equal(access(copy, F_OK), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -518,6 +547,8 @@ int main(void)
         WITHOUT_STORE(the_settings_are_in_force),
         WITHOUT_STORE(what_was_saved_is_there_at_the_next_open),
         WITHOUT_STORE(an_empty_file_is_a_new_store),
+        WITHOUT_STORE(a_store_that_is_open_can_be_checked),
+        WITHOUT_STORE(an_older_store_is_checked_and_stays_as_it_is),
         WITHOUT_STORE(files_of_all_versions_are_read),
         WITHOUT_STORE(an_older_file_gets_the_tables_of_a_new_one),
         WITHOUT_STORE(an_update_leaves_a_copy_beside),
