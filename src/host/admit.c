@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "host/copy.h"
 #include "look/look.h"
 
 #include <errno.h>
@@ -28,7 +29,71 @@ void admit_request_free(struct admit_request *request)
     for (size_t i = 0; i < request->file_count; i++)
         free(request->files[i].path);
     free(request->files);
+    for (size_t i = 0; i < request->tree_count; i++)
+        free(request->trees[i]);
+    free(request->trees);
     *request = (struct admit_request){.owner = NULL};
+}
+
+void admit_policy_freep(struct policy **policy)
+{
+    copy_remove(*policy);
+    policy_freep(policy);
+}
+
+/* ---- what jobs can write --------------------------------------------------------------------- */
+
+struct gathering {
+    struct store *store;
+    struct admit_request *request;
+    struct err *err;
+};
+
+static int add_tree(struct admit_request *request, const char *path)
+{
+    char **trees = reallocarray(request->trees, request->tree_count + 1, sizeof *trees);
+
+    if (trees == NULL)
+        return -ENOMEM;
+    request->trees = trees;
+    trees[request->tree_count] = strdup(path);
+    return trees[request->tree_count++] == NULL ? -ENOMEM : 0;
+}
+
+static int take_file(void *context, const struct store_file *file)
+{
+    const struct gathering *gathering = context;
+
+    return file->access == STORE_WRITE ? add_tree(gathering->request, file->path) : 0;
+}
+
+static int take_pen(void *context, const struct store_pen *pen)
+{
+    struct gathering *gathering = context;
+    const int r = add_tree(gathering->request, pen->path);
+
+    return r < 0 ? r
+                 : store_file_each(gathering->store, pen->id, take_file, context, gathering->err);
+}
+
+int admit_add_trees(struct store *store, struct admit_request *request, struct err *err)
+{
+    struct gathering gathering = {.store = store, .request = request, .err = err};
+    const int r = store_pen_each(store, take_pen, &gathering, err);
+
+    return r == -ENOMEM ? err_memory(err) : r;
+}
+
+void admit_follow_trees(struct admit_request *request)
+{
+    for (size_t i = 0; i < request->tree_count; i++) {
+        char *physical = NULL;
+
+        if (path_physical(request->trees[i], &physical, NULL) < 0)
+            continue;
+        free(request->trees[i]);
+        request->trees[i] = physical;
+    }
 }
 
 /* ---- in the thread --------------------------------------------------------------------------- */
@@ -141,10 +206,24 @@ static int prepare(const struct admit_request *request, struct policy *policy, s
     return look_apply(&wish, policy, &seen, err);
 }
 
+static int copy(struct admit_request *request, struct policy *policy, struct err *err)
+{
+    const struct copy_wish wish = {
+        .owner = request->owner,
+        .trees = request->trees,
+        .tree_count = request->tree_count,
+        .limit_bytes = request->copy_bytes,
+        .keep = request->copy,
+    };
+
+    admit_follow_trees(request);
+    return copy_command(&wish, policy, err);
+}
+
 static void look(uv_work_t *work)
 {
     struct admission *admission = work->data;
-    const struct admit_request *request = &admission->request;
+    struct admit_request *request = &admission->request;
     struct err *err = &admission->answer.err;
     int r = check_pen(request, err);
 
@@ -154,8 +233,10 @@ static void look(uv_work_t *work)
         r = derive(request, &admission->answer.policy, err);
     if (r == 0)
         r = prepare(request, admission->answer.policy, err);
+    if (r == 0)
+        r = copy(request, admission->answer.policy, err);
     if (r < 0)
-        policy_freep(&admission->answer.policy);
+        admit_policy_freep(&admission->answer.policy);
 }
 
 /* ---- in the loop ----------------------------------------------------------------------------- */
@@ -168,7 +249,7 @@ static void on_looked(uv_work_t *work, int status)
         (void) err_set(&admission->answer.err, -status, "host.admit", "cannot look at the machine");
     if (admission->done != NULL)
         admission->done(admission->context, &admission->answer);
-    policy_freep(&admission->answer.policy);
+    admit_policy_freep(&admission->answer.policy);
     admit_request_free(&admission->request);
     free(admission);
 }
@@ -203,14 +284,24 @@ void admit_forget(struct admission *admission)
 
 /* ---- what was found -------------------------------------------------------------------------- */
 
+static int changed(const struct policy_command *command, struct err *err)
+{
+    return err_set(err, EINVAL, "host.changed", "'%s' changed since it was asked for; ask again",
+                   command->path);
+}
+
+/* What jobs could change is known by its bytes; both NULL for all else. */
 int admit_compare(const struct policy *asked, const struct policy *now, struct err *err)
 {
     const struct policy_command *a = policy_command(asked), *b = policy_command(now);
 
-    if (!str_equal(a->path, b->path) || a->dev != b->dev || a->inode != b->inode ||
-        a->size_bytes != b->size_bytes || a->mtime_ns != b->mtime_ns || a->ctime_ns != b->ctime_ns)
-        return err_set(err, EINVAL, "host.changed",
-                       "'%s' changed since it was asked for; ask again", a->path);
+    if (a->content != NULL && b->content != NULL && str_equal(a->path, b->path)) {
+        if (!str_equal(a->content, b->content))
+            return changed(a, err);
+    } else if (!str_equal(a->path, b->path) || a->content != b->content || a->dev != b->dev ||
+               a->inode != b->inode || a->size_bytes != b->size_bytes ||
+               a->mtime_ns != b->mtime_ns || a->ctime_ns != b->ctime_ns)
+        return changed(a, err);
     if (!str_equal(policy_pen(asked), policy_pen(now)))
         return err_set(err, EINVAL, "host.changed",
                        "the pen changed since it was asked for; ask "
@@ -239,8 +330,11 @@ bool admit_fits(const struct store_identity *granted, const struct policy *polic
 {
     const struct policy_command *command = policy_command(policy);
 
-    return granted->path[0] != '\0' && str_equal(granted->path, command->path) &&
-           granted->dev == command->dev && granted->inode == command->inode &&
+    if (granted->path[0] == '\0' || !str_equal(granted->path, command->path))
+        return false;
+    if (command->content != NULL || granted->content[0] != '\0')
+        return command->content != NULL && str_equal(granted->content, command->content);
+    return granted->dev == command->dev && granted->inode == command->inode &&
            granted->size_bytes == command->size_bytes && granted->mtime_ns == command->mtime_ns &&
            granted->ctime_ns == command->ctime_ns;
 }

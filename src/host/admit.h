@@ -27,13 +27,25 @@ struct admit_request {
     struct admit_file *files; /* the owner's extra ones (G14) */
     size_t file_count;
     uint64_t deadline_ms;
+    char **trees; /* that jobs of any pen can write, as stored */
+    size_t tree_count;
+    uint64_t copy_bytes;
+    bool copy; /* what jobs could change, to run it; else it is only hashed */
 };
 void admit_request_free(struct admit_request *request); /* what it points to */
+/* Fills `trees`. Errors: store.*, ENOMEM. */
+int admit_add_trees(struct store *store, struct admit_request *request, struct err *err) MUST_CHECK;
+
+/* To where they lead: the owner named files of pens as it was handy. In a thread. */
+void admit_follow_trees(struct admit_request *request);
 
 struct admit_answer {
     struct err err;        /* code 0: none */
-    struct policy *policy; /* with a pinned command */
+    struct policy *policy; /* with a pinned command, or one that was copied; admit_policy_freep */
 };
+
+/* Frees it, and what was copied for it. */
+void admit_policy_freep(struct policy **policy);
 
 struct admission; /* opaque; frees itself after `done` */
 

@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "host/copy.h"
 #include "host/job_priv.h"
 #include "job/job.h"
 
@@ -177,6 +178,8 @@ static int open_store(struct host *host, struct err *err)
                      err);
     if (r == 0)
         r = job_sweep(host->owner->cache_dir, err);
+    if (r >= 0)
+        r = copy_sweep(host->owner, err);
     return r < 0 ? r : 0;
 }
 

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "host/copy.h"
 #include "host/job_priv.h"
 #include "policy/hint.h"
 
@@ -64,7 +65,7 @@ static void on_closed(uv_handle_t *timer)
     free(job->notice);
     free(job->report_text);
     report_free(&job->report);
-    policy_freep(&job->policy);
+    admit_policy_freep(&job->policy);
     store_pen_free(&job->pen);
     free(job);
 }
@@ -375,6 +376,7 @@ static void ask(struct host_job *job)
                     "the owner has to allow '%.300s'%s first; ask again with pen_command_status",
                     job->executable, job->network ? " with network" : "");
     set_notice(job, text);
+    copy_remove(job->policy); /* the next look makes its own */
     job->step = HOST_JOB_ASKING;
     job->record.state = STORE_JOB_AWAITING;
     if (save(job, &err) < 0) {
@@ -427,7 +429,7 @@ static void on_second_look(void *context, struct admit_answer *answer)
         refuse(job, &answer->err);
         return;
     }
-    policy_freep(&job->policy);
+    admit_policy_freep(&job->policy);
     job->policy = TAKE_PTR(answer->policy);
     set_notice(job, "");
     launch(job);
@@ -463,12 +465,16 @@ static int fill_request(struct host_job *job, struct admit_request *request, str
         .working_directory = strdup(job->working_directory),
         .argv = calloc(count + 1, sizeof *request->argv),
         .deadline_ms = job->deadline_ms,
+        .copy_bytes = job->host->limits.copy_bytes,
+        .copy = true,
     };
     for (size_t i = 0; request->argv != NULL && i < count; i++) {
         request->argv[i] = strdup(job->argv[i]);
         whole = whole && request->argv[i] != NULL;
     }
     r = store_file_each(job->host->store, job->pen.id, take_file, request, err);
+    if (r == 0)
+        r = admit_add_trees(job->host->store, request, err);
     if (r == 0 && (!whole || request->pen == NULL || request->working_directory == NULL ||
                    request->argv == NULL))
         return err_memory(err);

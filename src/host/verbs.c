@@ -101,13 +101,14 @@ static int fill(const struct host *host, const struct verbs_look *look,
         .pen_inode = look->inode,
         .working_directory = strdup("."),
         .argv = look->executable == NULL ? NULL : calloc(2, sizeof *request->argv),
+        .copy_bytes = host->limits.copy_bytes,
     };
     if (request->argv != NULL)
         request->argv[0] = strdup(look->executable);
     if (request->pen == NULL || request->working_directory == NULL ||
         (look->executable != NULL && (request->argv == NULL || request->argv[0] == NULL)))
         return err_memory(err);
-    return 0;
+    return admit_add_trees(host->store, request, err);
 }
 
 void verbs_look(struct host_request *request, const struct verbs_look *look)

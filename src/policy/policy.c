@@ -41,6 +41,7 @@ static void command_free(struct policy_command *command)
 {
     free(command->path);
     free(command->found);
+    free(command->content);
     *command = (struct policy_command){0};
 }
 
@@ -103,7 +104,7 @@ static int place_check(const struct policy_place *place, struct err *err)
 
     if (r < 0)
         return r;
-    if (place->kind == POLICY_PLACE_BIND)
+    if (place->kind == POLICY_PLACE_BIND || place->kind == POLICY_PLACE_OVER)
         return policy_check_path_below_root(place->source, "place's source", err);
     if (place->kind == POLICY_PLACE_FILE && place->source == NULL)
         return err_set(err, EINVAL, "policy.place", "the file '%s' has no content", place->path);
@@ -317,7 +318,9 @@ int policy_set_command(struct policy *policy, const struct policy_command *comma
         return r;
     copy.path = strdup(command->path);
     copy.found = command->found == NULL ? NULL : strdup(command->found);
-    if (copy.path == NULL || (command->found != NULL && copy.found == NULL)) {
+    copy.content = command->content == NULL ? NULL : strdup(command->content);
+    if (copy.path == NULL || (command->found != NULL && copy.found == NULL) ||
+        (command->content != NULL && copy.content == NULL)) {
         command_free(&copy);
         return err_memory(err);
     }

@@ -59,6 +59,7 @@ enum policy_place_kind {
     POLICY_PLACE_FOLDER,  /* an empty read-only folder */
     POLICY_PLACE_SYMLINK, /* `source` is the text of the link */
     POLICY_PLACE_FILE,    /* `source` is the content, read-only, made for the run */
+    POLICY_PLACE_OVER,    /* `source` of the host, read-only, over the file that shows at `path` */
 };
 
 struct policy_place {
@@ -117,9 +118,11 @@ extern const struct policy_preflight policy_default_preflight;
 /* The executable that was reviewed. `pinned`: it is mounted read-only over its own path from the
  * file that had this identity, and a start with another identity fails (C6). */
 struct policy_command {
-    char *path;  /* physical */
-    char *found; /* what is executed: as it was found, may be a symlink that shows inside; NULL:
-                    path */
+    char *path;    /* physical */
+    char *found;   /* what is executed: as it was found, may be a symlink that shows inside; NULL:
+                      path */
+    char *content; /* the host's: of what jobs could change, the hash that was reviewed; NULL: none.
+                      wattle-job is not told */
     bool pinned;
     uint64_t dev, inode, size_bytes;
     int64_t mtime_ns, ctime_ns;

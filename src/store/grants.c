@@ -1,10 +1,11 @@
 #include "store/store_priv.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define COLUMNS                                                                                    \
     "SELECT id, pen, chat, path, dev, inode, size_bytes, mtime_ns, ctime_ns, network, created_ms," \
-    " used_ms, uses FROM grants"
+    " used_ms, uses, content FROM grants"
 
 /* Named, since SQLite would rather read all of the pen in their order than sort the two it finds.
  */
@@ -29,6 +30,8 @@ static void read_row(const struct sql *sql, struct store_grant *ret_grant)
     sql_get_id(sql, 0, ret_grant->id);
     sql_get_id(sql, 1, ret_grant->pen);
     sql_get_id(sql, 2, ret_grant->chat);
+    (void) snprintf(ret_grant->executable.content, sizeof ret_grant->executable.content, "%s",
+                    sql_get_text(sql, 13));
 }
 
 static int pass_rows(struct sql *sql, int (*each)(void *context, const struct store_grant *grant),
@@ -176,12 +179,13 @@ static int save(struct store *store, const struct store_grant *grant, struct err
 
     sql_open(&sql, store,
              "INSERT INTO grants (id, pen, chat, path, dev, inode, size_bytes, mtime_ns, ctime_ns,"
-             " network, created_ms, used_ms, uses)"
-             " VALUES (?1, ?2, nullif(?3, ''), ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
+             " network, created_ms, used_ms, uses, content)"
+             " VALUES (?1, ?2, nullif(?3, ''), ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
              " ON CONFLICT (id) DO UPDATE SET chat = excluded.chat, path = excluded.path,"
              " dev = excluded.dev, inode = excluded.inode, size_bytes = excluded.size_bytes,"
              " mtime_ns = excluded.mtime_ns, ctime_ns = excluded.ctime_ns,"
-             " network = excluded.network, used_ms = excluded.used_ms, uses = excluded.uses");
+             " network = excluded.network, used_ms = excluded.used_ms, uses = excluded.uses,"
+             " content = excluded.content");
     sql_text(&sql, grant->id);
     sql_text(&sql, grant->pen);
     sql_text(&sql, grant->chat);
@@ -195,6 +199,7 @@ static int save(struct store *store, const struct store_grant *grant, struct err
     sql_number(&sql, grant->created_ms);
     sql_number(&sql, grant->used_ms);
     sql_number(&sql, grant->uses);
+    sql_text(&sql, grant->executable.content);
     return sql_run(&sql, err);
 }
 

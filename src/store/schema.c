@@ -58,7 +58,10 @@ static const char step_2[] =
     " lines INTEGER NOT NULL, unread INTEGER NOT NULL) STRICT;"
     "INSERT INTO spool VALUES (1, 0, 0, 0, 0, 0, 0);";
 
-static const char *const steps[] = {step_1, step_2};
+/* Grants of what jobs could change: known by its bytes, not by its times. */
+static const char step_3[] = "ALTER TABLE grants ADD COLUMN content TEXT NOT NULL DEFAULT '';";
+
+static const char *const steps[] = {step_1, step_2, step_3};
 const struct store_schema store_schema = {steps, ARRAY_SIZE(steps)};
 
 /* ---- what a file says of itself ----------------------------------------------------------- */

@@ -164,10 +164,13 @@ int store_finish_crashed(struct store *store, const char *notice, uint64_t *ret_
 
 /* ---- grants ---------------------------------------------------------------------------------- */
 
-struct store_identity { /* of an executable as it was reviewed (C6) */
-    char *path;         /* physical; "" in rows of older versions: authorises nothing */
+#define STORE_CONTENT_SIZE 65 /* a hash of 32 bytes as text, and its end */
+struct store_identity {       /* of an executable as it was reviewed (C6) */
+    char *path;               /* physical; "" in rows of older versions: authorises nothing */
     uint64_t dev, inode, size_bytes;
     int64_t mtime_ns, ctime_ns;
+    char content[STORE_CONTENT_SIZE]; /* of one that jobs could change, which is known by it and
+                                         its path alone; "": by all else */
 };
 struct store_grant {
     char id[STORE_ID_SIZE], pen[STORE_ID_SIZE];

@@ -35,3 +35,39 @@ case_of() {
 @test "a pen of grants is a word or an option" {
     case_of pens_as_an_option
 }
+
+@test "a grant of what jobs could change is of its bytes, and a changed file says so" {
+    case_of contents_are_granted
+}
+
+@test "a script of the pen runs from a copy that nobody changes" {
+    case_of copies_are_what_runs
+}
+
+@test "interpreters of scripts count, through chains, and those that are not to be read are not" {
+    case_of interpreters_count
+}
+
+@test "what jobs of another pen can change is copied too" {
+    case_of other_pens_can_write_too
+}
+
+@test "copies are bounded, and none is left" {
+    case_of copies_are_bounded
+}
+
+@test "a file swapped between the second look and the mount does not run" {
+    case_of swapped_before_the_mount
+}
+
+@test "a file written all the time runs as reviewed, or not" {
+    case_of changed_in_a_loop
+}
+
+@test "a name that another folder has as well runs what was reviewed, or nothing" {
+    case_of names_on_the_path
+}
+
+@test "symlinks, '..' and absolute folders lead out of no pen" {
+    case_of ways_out_of_the_pen
+}

@@ -1,8 +1,11 @@
 """Cases of admit.bats: what the host lets run, and what of it. Each a function, named by the one
 argument. The current folder is no pen yet."""
 
+import shutil
 import sys
 
+import mcp_cases  # noqa: F401, before mcp_talk: it says where that is
+import mcp_talk
 from mcp_cases import *  # noqa: F403
 from mcp_cases import exited, mark, refused, sleeping
 
@@ -118,6 +121,307 @@ def pens_as_an_option():
     assert len(wattle("grants", "list", "--json", "--pen", PEN)["grants"]) == 1
     wattle("grants", "add", "--json", "--pen", pen, pen, "true", status=2)
     wattle("grants", "add", "--json", "--pen", pen, status=2)
+
+
+# ---- what was looked at is what runs -------------------------------------------------------------
+
+def copies():
+    try:
+        return os.listdir(HOME + "/.local/state/wattle/copies")
+    except FileNotFoundError:
+        return []
+
+
+def swap(path, text, shell="/bin/sh"):
+    """Another file at the path, at once; of the same size and times, as far as those can be set."""
+    before = os.stat(path)
+    other = path + ".other"
+    script(other, text, shell)
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+    os.rename(other, path)
+
+
+def contents_are_granted():
+    pen = pens_add()
+    os.makedirs("bin")
+    script("bin/tool", "echo one")
+    with Client(PEN) as client:
+        assert client.run("bin/tool", background=True)["state"] == "awaiting_approval"
+        given = wattle("grants", "add", "--json", pen, PEN + "/bin/tool")
+        assert given["state"] == "ok" and len(given["content"]) == 64, given
+        assert exited(client.run("bin/tool"))["output"] == "one\n"
+        # Other bytes of the same size and time, by a new file and in place.
+        swap("bin/tool", "echo two")
+        assert client.run("bin/tool", background=True)["state"] == "awaiting_approval"
+        assert wattle("grants", "list", "--json", pen)["grants"][0]["state"] == "changed"
+        swap("bin/tool", "echo one")  # the reviewed bytes, in another file: those are what counts
+        assert wattle("grants", "list", "--json", pen)["grants"][0]["state"] == "ok"
+        assert exited(client.run("bin/tool"))["output"] == "one\n"
+        seen = os.stat("bin/tool")
+        with open("bin/tool", "r+") as file:
+            file.write("#!/bin/sh\necho 222")
+        os.utime("bin/tool", ns=(seen.st_atime_ns, seen.st_mtime_ns))
+        assert client.run("bin/tool", background=True)["state"] == "awaiting_approval"
+        os.unlink("bin/tool")
+        assert wattle("grants", "list", "--json", pen)["grants"][0]["state"] == "missing"
+        # A file of the owner's alone is known by its identity, and has no content.
+        own = script(HOME + "/own", "echo own")
+        assert wattle("grants", "add", "--json", pen, own)["content"] is None
+        assert exited(client.run(own))["output"] == "own\n"
+    until(lambda: not copies(), "no copy is left")
+
+
+def copies_are_what_runs():
+    """Inside, the file at the path is the copy: read-only, and the script is what was reviewed."""
+    pen = pens_add()
+    script("tool", "cat \"$0\"; touch waits; while ! test -e go; do sleep 0.05; done; echo more >>$0;"
+           " rm -f $0; echo $?")
+    text = open("tool").read()
+    grant(pen, PEN + "/tool")
+    with Client(PEN) as client:
+        job = client.run("./tool", background=True)
+        until(lambda: os.path.exists("waits"), "it runs")
+        with open("tool", "a") as file:  # in place: the script is read while it runs
+            file.write("echo changed\n")
+        open("go", "w").close()
+        job = client.status(job["job_id"], wait=10)
+        assert job["state"] == "exited" and job["output"].startswith(text), job
+        assert "changed" not in job["output"] and job["output"].endswith("1\n"), job
+        assert os.path.exists("tool")
+    until(lambda: not copies(), "no copy is left")
+
+
+def interpreters_count():
+    pen = pens_add()
+    os.makedirs("bin")
+    script("bin/inner", "echo inner \"$@\"")
+    script("bin/outer", "", shell=PEN + "/bin/inner")
+    grant(pen, PEN + "/bin/outer")
+    with Client(PEN) as client:
+        assert exited(client.run("bin/outer", "x"))["output"] == f"inner bin/outer x\n".replace(
+            "bin/outer", PEN + "/bin/outer"), client.run("bin/outer", "x")
+        swap("bin/inner", "echo other \"$@\"")
+        assert client.run("bin/outer", background=True)["state"] == "awaiting_approval"
+        swap("bin/inner", "echo inner \"$@\"")
+        exited(client.run("bin/outer"))
+        # A chain without an end, a relative one, one that is not there, one that does not show.
+        for number in range(7):
+            script(f"bin/{number}", "", shell=f"{PEN}/bin/{number + 1}")
+        refused(client.run("bin/0"), "chain of more than 4")
+        script("bin/tool", "", shell="bin/inner")
+        refused(client.run("bin/tool"), "no absolute path")
+        script("bin/tool", "", shell="/usr/bin/no-such")
+        refused(client.run("bin/tool"), "not there")
+        secret = script(HOME + "/outside/hidden", "echo secret")
+        script("bin/tool", "", shell=secret)
+        refused(client.run("bin/tool"), "not there inside")
+        script("bin/tool", "", shell="/dev/zero")
+        refused(client.run("bin/tool"))
+        os.mkfifo("bin/fifo", 0o755)
+        script("bin/tool", "", shell=PEN + "/bin/fifo")
+        refused(client.run("bin/tool"))
+        refused(client.run("bin/fifo"))
+        # An interpreter through a symlink of the pen's, as virtual environments have it.
+        os.symlink("/bin/sh", "bin/sh")
+        script("bin/tool", "echo linked", shell=PEN + "/bin/sh")
+        grant(pen, PEN + "/bin/tool")
+        assert exited(client.run("bin/tool"))["output"] == "linked\n"
+        os.unlink("bin/sh")
+        os.symlink("/bin/cat", "bin/sh")
+        assert client.run("bin/tool", background=True)["state"] == "awaiting_approval"
+
+
+def other_pens_can_write_too():
+    """What jobs of another pen can change is copied, though this pen's cannot write it."""
+    other = HOME + "/work/other"
+    beside = HOME + "/beside"
+    os.makedirs(other)
+    os.makedirs(beside)
+    pen, second = pens_add(), pens_add(other)
+    wattle("pens", "files", "--json", second, "add", beside, "write")
+    for folder_ in (other, beside):
+        tool = script(folder_ + "/tool", "echo one")
+        assert wattle("grants", "add", "--json", pen, tool)["content"] is not None
+        with Client(PEN) as client:
+            assert exited(client.run(tool))["output"] == "one\n"
+            swap(tool, "echo two")
+            assert client.run(tool, background=True)["state"] == "awaiting_approval"
+
+
+def copies_are_bounded():
+    configure(host={"copySize": "64K"})
+    pen = pens_add()
+    script("tool", "exit 0\n" + "#" * 60000)
+    grant(pen, PEN + "/tool")
+    with Client(PEN) as client:
+        exited(client.run("./tool"))
+        script("tool", "exit 0\n" + "#" * 70000)
+        refused(client.run("./tool"), "64", "copySize")
+        wattle("grants", "add", "--json", pen, PEN + "/tool", status=1)
+        with open("huge", "w") as file:
+            file.truncate(1 << 40)
+        os.chmod("huge", 0o755)
+        refused(client.run("./huge"), "copySize")
+        assert wattle("grants", "list", "--json", pen)["grants"][0]["state"] == "changed"
+    until(lambda: not copies(), "no copy is left")
+
+
+def swapped_before_the_mount():
+    """Between the second look and the mount: wattle-job is one that waits, so the moment is sure."""
+    place = HOME + "/installed"
+    os.makedirs(place + "/bin")
+    os.makedirs(place + "/libexec/wattle")
+    built = os.path.dirname(os.path.dirname(os.path.abspath(WATTLE)))
+    for source, name in ((WATTLE, "bin/wattle"), (built + "/host/wattle-host",
+                                                  "libexec/wattle/wattle-host")):
+        shutil.copy(source, f"{place}/{name}")
+    os.mkfifo(HOME + "/reached")
+    os.mkfifo(HOME + "/go")
+    script(place + "/libexec/wattle/wattle-job",
+           f"echo >{HOME}/reached; read -r _ <{HOME}/go; exec {built}/job/wattle-job \"$@\"")
+    mcp_talk.WATTLE = place + "/bin/wattle"
+    pen = pens_add()
+
+    def at_the_mount(command, change, grants=()):
+        for name in grants:
+            grant(pen, name)
+        with Client(PEN) as client:
+            number = client.begin("pen_run_command", {"command": command})
+            with open(HOME + "/reached") as file:
+                file.read()
+            change()
+            with open(HOME + "/go", "w") as file:
+                file.write("\n")
+            return client.job(number)
+
+    def write_in_place(path):
+        with open(path, "r+") as file:
+            file.write("#!/bin/sh\necho bad\n")
+
+    def put(path, make):
+        os.rename(path, path + ".was")
+        make(path)
+
+    # Control: nothing is changed.
+    script("tool", "echo reviewed")
+    assert exited(at_the_mount("./tool", lambda: None, [PEN + "/tool"]))["output"] == "reviewed\n"
+    # Of the pen: the reviewed bytes run, or none.
+    for change in (lambda: swap("tool", "echo bad"), lambda: write_in_place("tool")):
+        script("tool", "echo reviewed")
+        assert exited(at_the_mount("./tool", change))["output"] == "reviewed\n"
+    for make, runs in ((lambda path: os.symlink("/usr/bin/id", path), False), (os.mkdir, False),
+                       (lambda path: None, False), (os.mkfifo, True)):
+        script("tool", "echo reviewed")
+        job = at_the_mount("./tool", lambda: put("tool", make))
+        if runs:
+            assert exited(job)["output"] == "reviewed\n", job
+        else:
+            refused(job)
+        if os.path.isdir("tool"):
+            os.rmdir("tool")
+        os.rename("tool.was", "tool")
+    # Of the owner's: replaced or changed in place, it does not run.
+    own = script(HOME + "/own", "echo reviewed")
+    assert exited(at_the_mount(own, lambda: None, [own]))["output"] == "reviewed\n"
+    refused(at_the_mount(own, lambda: swap(own, "echo bad")), "replaced")
+    script(own, "echo reviewed")
+    grant(pen, own)
+    refused(at_the_mount(own, lambda: write_in_place(own)), "replaced")
+    # The pen itself.
+    def another_pen():
+        os.rename(PEN, PEN + "-before")
+        os.mkdir(PEN)
+        script(PEN + "/tool", "echo bad")
+    refused(at_the_mount("./tool", another_pen), "replaced")
+
+
+def changed_in_a_loop():
+    """While another thread writes the file all the time: the reviewed bytes run, or none. Only in
+    place: a file renamed over it takes the mount away, see docs/threat-model.md."""
+    import threading
+
+    texts = ["#!/bin/sh\necho reviewed       ", "#!/bin/sh\necho bad;touch pwned"]
+    pen = pens_add()
+    script("tool", "")
+    with open("tool", "w") as file:
+        file.write(texts[0])
+    grant(pen, PEN + "/tool")
+    over = threading.Event()
+
+    def change():
+        number = 0
+        while not over.is_set():
+            number += 1
+            with open("tool", "r+") as file:
+                file.write(texts[number % 2])
+            if number % 64 == 0:
+                time.sleep(0.01)
+
+    changer = threading.Thread(target=change)
+    changer.start()
+    seen = {}
+    try:
+        with Client(PEN) as client:
+            for _ in range(int(os.environ.get("WATTLE_ROUNDS", "60"))):
+                job = client.run("./tool", background=True)
+                job = client.status(job["job_id"], wait=10) if job["state"] == "running" else job
+                if job["state"] == "awaiting_approval":
+                    client.stop(job["job_id"])
+                seen[job["state"]] = seen.get(job["state"], 0) + 1
+                assert job["output"] in ("", "reviewed\n"), job
+                assert not os.path.exists("pwned")
+    finally:
+        over.set()
+        changer.join()
+    assert seen.get("exited") and len(seen) > 1, seen  # it was raced
+
+
+def names_on_the_path():
+    """A name that another folder has as well, before or after the look."""
+    first, second = HOME + "/first", HOME + "/second"
+    os.makedirs(first)
+    os.makedirs(second)
+    script(second + "/tool", "echo reviewed")
+    configure(path=[first, second])
+    pen = pens_add()
+    grant(pen, "tool")
+    with Client(PEN) as client:
+        assert exited(client.run("tool"))["output"] == "reviewed\n"
+        script(first + "/tool", "echo bad")
+        assert client.run("tool", background=True)["state"] == "awaiting_approval"
+        os.unlink(first + "/tool")
+        exited(client.run("tool"))
+        # While it is asked: the answer was for the one that was found.
+        script(second + "/late", "echo reviewed")
+        job = client.run("late", background=True)
+        assert job["state"] == "awaiting_approval", job
+        script(first + "/late", "echo bad")
+        grant(pen, second + "/late")
+        refused(client.status(job["job_id"], wait=10), "changed", "ask again")
+        # What the pen has by the name of a program is never meant by that name.
+        script("sleep", "echo bad")
+        grant(pen, "sleep")
+        assert exited(client.run("sleep", "0"))["output"] == ""
+
+
+def ways_out_of_the_pen():
+    pen = pens_add()
+    os.makedirs("sub")
+    os.symlink(HOME + "/outside", "out")
+    script(HOME + "/outside/tool", "echo outside")
+    os.symlink(HOME + "/outside/tool", "leads-out")
+    os.symlink("/usr/bin/id", "leads-to-system")
+    with Client(PEN) as client:
+        refused(client.run("./leads-out"), "leads out")
+        refused(client.run("out/tool"), "leads out")
+        wattle("grants", "add", "--json", pen, PEN + "/leads-out", status=1)
+        # What shows anyway may be meant: the grant is then of what it leads to.
+        job = client.run("./leads-to-system", background=True)
+        assert job["state"] == "awaiting_approval" and "/usr/bin/id" in job["notice"], job
+        refused(client.run("pwd", working_directory="out"))
+        refused(client.run("pwd", working_directory="sub/../.."), "'..'")
+        refused(client.run("pwd", working_directory=PEN), "relative")
+        refused(client.run("../pen/sub"))
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ static struct policy *full_policy(void)
     struct policy *policy = policy_new();
     char path[] = "/usr/bin/make";
     char found[] = "/bin/make";
-    const struct policy_command command = {path, found, true, 1, 2, 3, -4, INT64_MIN};
+    const struct policy_command command = {path, found, NULL, true, 1, 2, 3, -4, INT64_MIN};
 
     assert_non_null(policy);
     add_rules(policy);

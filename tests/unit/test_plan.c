@@ -291,6 +291,23 @@ static void a_pinned_command_is_mounted_over_its_own_path(void **state)
     assert_non_null(the_step(world, "/usr/bin/env").command);
 }
 
+static void a_copy_is_mounted_over_what_shows(void **state)
+{
+    struct world *world = *state;
+    const struct policy_place copy = {.kind = POLICY_PLACE_OVER,
+                                      .access = POLICY_READ,
+                                      .path = world->file,
+                                      .source = text("/usr/bin/env"),
+                                      .why = text("a copy")};
+    struct err err = {0};
+
+    assert_int_equal(policy_add_place(world->policy, &copy, &err), 0);
+    plan(world);
+    assert_step(world, world->file, NATIVE_BIND, false);
+    assert_string_equal(the_step(world, world->file).source, "/usr/bin/env");
+    assert_false(the_step(world, world->file).make_target); /* nothing is made in the pen */
+}
+
 static void fence_says(const struct world *world, const char *id)
 {
     struct fence *fence = NULL;
@@ -355,6 +372,7 @@ int main(void)
         TEST(never_builds_on_a_folder_that_is_mounted_from),
         TEST(a_pattern_is_not_kept_by_halves),
         TEST(a_pinned_command_is_mounted_over_its_own_path),
+        TEST(a_copy_is_mounted_over_what_shows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,6 +54,7 @@ static void a_grant_comes_back_as_it_was_put(void **state)
     grant.executable.size_bytes = UINT64_C(1) << 40;
     grant.executable.mtime_ns = -5;
     grant.executable.ctime_ns = INT64_MAX;
+    memset(grant.executable.content, 'c', STORE_CONTENT_SIZE - 1);
     grant.network = true;
     world->now_ms = 42;
     DONE(world, put(world, &grant, 0));
@@ -71,6 +72,7 @@ static void a_grant_comes_back_as_it_was_put(void **state)
     assert_true(grants.items[0].executable.size_bytes == UINT64_C(1) << 40);
     assert_true(grants.items[0].executable.mtime_ns == -5);
     assert_true(grants.items[0].executable.ctime_ns == INT64_MAX);
+    assert_string_equal(grants.items[0].executable.content, grant.executable.content);
     assert_true(grants.items[0].network);
     assert_int_equal(grants.items[0].created_ms, 42);
 }
@@ -299,7 +301,7 @@ static void a_row_without_a_path_is_read_and_covers_nothing(void **state)
     for (int i = 0; i < 2; i++) {
         (void) snprintf(text, sizeof text,
                         "INSERT INTO grants VALUES (NULL, 'g-old%d', '%s', NULL, '', 0, 0, 0, 0, 0,"
-                        " 1, 5, 0, 3)",
+                        " 1, 5, 0, 3, '')",
                         i, pen.id);
         execute(world, text);
     }

@@ -152,7 +152,8 @@ static void read_file_of(struct world *world, const char *path)
     assert_int_equal(jobs, 1);
 }
 
-static const char *const released[] = {STORE_DATA "/store_v1.sql", STORE_DATA "/store_v2.sql"};
+static const char *const released[] = {STORE_DATA "/store_v1.sql", STORE_DATA "/store_v2.sql",
+                                       STORE_DATA "/store_v3.sql"};
 
 /* For the next one. */
 static void forget_store(struct world *world)

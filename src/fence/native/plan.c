@@ -152,8 +152,21 @@ static const struct {
     {POLICY_PLACE_BIND, NATIVE_BIND},     {POLICY_PLACE_TMPFS, NATIVE_TMPFS},
     {POLICY_PLACE_DEV, NATIVE_DEV},       {POLICY_PLACE_PROC, NATIVE_PROC},
     {POLICY_PLACE_FOLDER, NATIVE_FOLDER}, {POLICY_PLACE_SYMLINK, NATIVE_SYMLINK},
-    {POLICY_PLACE_FILE, NATIVE_FILE},
+    {POLICY_PLACE_FILE, NATIVE_FILE},     {POLICY_PLACE_OVER, NATIVE_BIND},
 };
+
+/* A file over one that a rule shows, in the place of a rule of its own. Nothing is made for it:
+ * what is not there is not covered. */
+static int add_over(struct native_plan *plan, struct native_step *step, struct err *err)
+{
+    struct native_step *same = find_step(plan, step->path, strlen(step->path));
+
+    step->make_target = lies_on_ours(plan, step->path);
+    if (same == NULL)
+        return add_step(plan, step, err);
+    *same = *step;
+    return 0;
+}
 
 static int add_place(struct native_plan *plan, const struct policy_place *place, struct err *err)
 {
@@ -169,6 +182,8 @@ static int add_place(struct native_plan *plan, const struct policy_place *place,
         if (place_steps[i].place == place->kind)
             step.kind = place_steps[i].step;
     }
+    if (place->kind == POLICY_PLACE_OVER)
+        return add_over(plan, &step, err);
     /* Below a bind it is already there: the folder of the host or of the run shows it. */
     if (!is_mount(step.kind) && !lies_on_ours(plan, place->path))
         return 0;
