@@ -1,5 +1,7 @@
 /* `wattle mcp`: the Model Context Protocol on stdin and stdout, its calls passed to the host. */
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/path.h"
 #include "cli/cmd.h"
 #include "cli/host.h"
@@ -7,9 +9,14 @@
 #include "mcp/serve.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+enum { STATUS_LIMIT_BYTES = 16384 };
 
 /* The owner is looked up anew each time: the host that is started gets what is true now. */
 static int reach(void *context, struct rpc_client **ret_client, struct err *err)
@@ -19,6 +26,27 @@ static int reach(void *context, struct rpc_client **ret_client, struct err *err)
 
     (void) context;
     return r < 0 ? r : host_reach(owner, RPC_MODEL, true, "wattle mcp", ret_client, err);
+}
+
+/* Whoever started this may have tools of its own, and those are not ours to confine. What is seen
+ * of it is little: a filter of system calls, or none. */
+static void warn_of_parent(void)
+{
+    AUTO(buf_free) struct buf text = {0};
+    AUTO_CLOSE int fd = -1;
+    char path[40];
+
+    (void) snprintf(path, sizeof path, "/proc/%d/status", (int) getppid());
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    buf_init(&text, STATUS_LIMIT_BYTES);
+    if (fd < 0 || fd_read_all(fd, &text) < 0 || strstr(text.bytes, "\nSeccomp:\t0\n") == NULL ||
+        strstr(text.bytes, "\nNoNewPrivs:\t0\n") == NULL)
+        return;
+    (void) dprintf(STDERR_FILENO,
+                   "wattle mcp: the program that started this (process %d) is not confined itself: "
+                   "what it runs by other tools than these is not held by wattle; turn its own "
+                   "shell tool off\n",
+                   (int) getppid());
 }
 
 /* As text: whether it is a pen is the host's to know, and nothing that is none is looked at. */
@@ -37,6 +65,7 @@ static int make_absolute(const char *typed, char **ret_pen, struct err *err)
 static int run(const struct values *values, struct err *err)
 {
     AUTO_FREE char *pen = NULL;
+    AUTO_FREE char *leads_to = NULL;
     struct mcp_session session = {
         .in_fd = STDIN_FILENO,
         .out_fd = STDOUT_FILENO,
@@ -52,6 +81,9 @@ static int run(const struct values *values, struct err *err)
     if (r < 0)
         return r;
     session.pen = pen;
+    if (path_physical(pen, &leads_to, NULL) == 0) /* by its name: nothing in it is looked at */
+        session.leads_to = leads_to;
+    warn_of_parent();
     (void) signal(SIGPIPE, SIG_IGN); /* a client or host that is gone is an error of a write */
     r = mcp_serve(&session, err);
     return r < 0 ? r : CMD_OK;

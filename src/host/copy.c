@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "base/tree.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
@@ -226,6 +227,7 @@ static int copy_link(const struct copying *copying, struct link *link, struct er
     fd = make_file(copying->wish->owner, &path, err);
     if (fd < 0)
         return fd;
+    assert(path != NULL);
     r = read_through(copying, link, fd, err);
     if (r == 0)
         r = show_copy(copying->policy, link, path, err);
@@ -291,9 +293,8 @@ static int find_next(const struct copying *copying, const struct link *link, cha
         return 0;
     if (name[0] != '/')
         return refuse_interpreter(link, name, "which is no absolute path", err);
-    if (path_physical(name, &physical, NULL) < 0)
-        return refuse_interpreter(link, name, "which is not there", err);
-    if (copying->policy != NULL && policy_resolve(copying->policy, physical, NULL) == POLICY_HIDE)
+    if (path_physical(name, &physical, NULL) < 0 ||
+        (copying->policy != NULL && policy_resolve(copying->policy, physical, NULL) == POLICY_HIDE))
         return refuse_interpreter(link, name, "which is not there inside", err);
     *ret_path = TAKE_PTR(physical);
     return 1;

@@ -68,9 +68,10 @@ json_t *host_job_none(const char *state, const char *notice); /* of what never b
 
 struct host_turn {
     char id[STORE_ID_SIZE], chat[STORE_ID_SIZE];
-    struct store_pen pen; /* id "": unknown */
-    char *path, *name;    /* as it was begun: an unknown pen may be made later */
-    bool ended;           /* by the owner: what is asked next is refused */
+    struct store_pen pen;         /* id "": unknown */
+    char *path, *leads_to, *name; /* as it was begun: an unknown pen may be made later; leads_to
+                                     NULL: not said */
+    bool ended;                   /* by the owner: what is asked next is refused */
 };
 
 /* ---- job.c ----------------------------------------------------------------------------------- */

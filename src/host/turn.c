@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "host/job_priv.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +14,17 @@ enum { WAIT_MOST_S = 10, ARGS_MOST = 65536 };
 
 /* ---- the turn -------------------------------------------------------------------------------- */
 
-/* The path as the owner gave it, then where it leads: nothing below it is looked at. */
-static int find_pen(struct host *host, const char *path, struct store_pen *ret_pen, struct err *err)
+/* The path as it was given, then where it leads to, as the client says. Both are compared with
+ * those of pens and no more: the machine is not looked at, so that what is told of a path that is
+ * no pen's cannot depend on what is there. */
+static int find_pen(struct host *host, const struct host_turn *turn, struct store_pen *ret_pen,
+                    struct err *err)
 {
-    AUTO_FREE char *physical = NULL;
-    int r = store_pen_find(host->store, path, ret_pen, err);
+    const int r = store_pen_find(host->store, turn->path, ret_pen, err);
 
-    if (r != -ENOENT || path_physical(path, &physical, NULL) < 0)
-        return r;
-    return store_pen_find(host->store, physical, ret_pen, err);
+    return r != -ENOENT || turn->leads_to == NULL
+               ? r
+               : store_pen_find(host->store, turn->leads_to, ret_pen, err);
 }
 
 /* Looks for the pen, and begins a turn of it. An unknown one has no chat and no turn to speak of.
@@ -29,7 +32,7 @@ static int find_pen(struct host *host, const char *path, struct store_pen *ret_p
 static int enter(struct host *host, struct host_turn *turn, struct err *err)
 {
     struct err unknown = {0};
-    int r = find_pen(host, turn->path, &turn->pen, &unknown);
+    int r = find_pen(host, turn, &turn->pen, &unknown);
 
     if (r == -ENOENT)
         return 0;
@@ -45,11 +48,13 @@ static void free_turn(struct host_turn *turn)
 {
     store_pen_free(&turn->pen);
     free(turn->path);
+    free(turn->leads_to);
     free(turn->name);
     free(turn);
 }
 
-static int begin(struct host_client *client, const char *path, const char *chat, struct err *err)
+static int begin(struct host_client *client, const char *path, const char *leads_to,
+                 const char *chat, struct err *err)
 {
     struct host_turn *turn = calloc(1, sizeof *turn);
     int r;
@@ -57,8 +62,11 @@ static int begin(struct host_client *client, const char *path, const char *chat,
     if (turn == NULL)
         return err_memory(err);
     turn->path = strdup(path);
+    turn->leads_to = leads_to == NULL ? NULL : strdup(leads_to);
     turn->name = strdup(chat);
-    r = turn->path == NULL || turn->name == NULL ? err_memory(err) : enter(client->host, turn, err);
+    r = turn->path == NULL || turn->name == NULL || (leads_to != NULL && turn->leads_to == NULL)
+            ? err_memory(err)
+            : enter(client->host, turn, err);
     if (r < 0)
         free_turn(turn);
     else
@@ -79,28 +87,31 @@ static int check_turn(const struct host_client *client, struct err *err)
 
 void host_turn_begin(struct host_request *request, const json_t *params)
 {
-    static const char *const keys[] = {"pen", "chat", NULL};
+    static const char *const keys[] = {"pen", "leads_to", "chat", NULL};
     struct host_client *client = request->client;
-    const char *path = NULL, *chat = "default";
+    const char *path = NULL, *leads_to = NULL, *chat = "default";
     struct err err = {0};
     int r = host_params_check(params, keys, &err);
 
     if (r == 0)
         r = host_params_text(params, "pen", true, &path, &err);
     if (r == 0)
+        r = host_params_text(params, "leads_to", false, &leads_to, &err);
+    if (r == 0)
         r = host_params_text(params, "chat", false, &chat, &err);
-    if (r == 0 && !path_is_clean(path))
-        r = err_set(&err, EINVAL, "rpc.params", "'pen' has to be an absolute path");
+    if (r == 0 && (!path_is_clean(path) || (leads_to != NULL && !path_is_clean(leads_to))))
+        r = err_set(&err, EINVAL, "rpc.params", "'pen' and 'leads_to' have to be absolute paths");
     if (r == 0 && client->turn != NULL)
         r = err_set(&err, EINVAL, "host.turn", "this connection has begun its turn already");
     if (r == 0)
-        r = begin(client, path, chat, &err);
-    if (r < 0)
+        r = begin(client, path, leads_to, chat, &err);
+    if (r < 0) {
         host_refuse(request, &err);
-    else
-        host_answer(request,
-                    json_pack("{s:s, s:s?}", "turn", client->turn->id, "pen",
-                              client->turn->pen.id[0] == '\0' ? NULL : client->turn->pen.id));
+        return;
+    }
+    assert(client->turn != NULL); /* it has begun */
+    host_answer(request, json_pack("{s:s, s:s?}", "turn", client->turn->id, "pen",
+                                   client->turn->pen.id[0] == '\0' ? NULL : client->turn->pen.id));
 }
 
 static void stop_turn(struct host_client *client, const char *why)

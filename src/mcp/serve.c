@@ -77,10 +77,10 @@ static int begin_turn(const struct server *server, struct rpc_client *client, st
 {
     AUTO(json_free) json_t *turn = NULL;
 
-    return rpc_client_call(
-        client, "turn.begin",
-        json_pack("{s:s, s:s*}", "pen", server->session->pen, "chat", server->session->chat), &turn,
-        err);
+    return rpc_client_call(client, "turn.begin",
+                           json_pack("{s:s, s:s*, s:s*}", "pen", server->session->pen, "leads_to",
+                                     server->session->leads_to, "chat", server->session->chat),
+                           &turn, err);
 }
 
 static int reach_host(struct server *server, struct err *err)

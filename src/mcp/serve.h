@@ -11,8 +11,9 @@ struct rpc_client;
 
 struct mcp_session {
     int in_fd, out_fd;
-    const char *pen;  /* absolute */
-    const char *chat; /* NULL: the default one */
+    const char *pen;      /* absolute */
+    const char *leads_to; /* the same without symlinks; NULL: not known */
+    const char *chat;     /* NULL: the default one */
     /* The model's door. */
     int (*connect)(void *context, struct rpc_client **ret_client, struct err *err);
     void *context;
