@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MODEL = 1u << RPC_MODEL, OWNER = 1u << RPC_OWNER };
+/* What DECIDES gives models more than they had: it is the owner's in person. */
+enum { MODEL = 1u << RPC_MODEL, OWNER = 1u << RPC_OWNER, DECIDES = 1u << 2 };
+_Static_assert((DECIDES & (MODEL | OWNER)) == 0, "bits of their own");
 
 static const struct {
     const char *name;
@@ -21,15 +23,15 @@ static const struct {
     {"job.stop", MODEL, host_job_stop},
     {"host.status", OWNER, host_status},
     {"host.stop", OWNER, host_stop},
-    {"pens.add", OWNER, host_pens_add},
+    {"pens.add", OWNER | DECIDES, host_pens_add},
     {"pens.list", OWNER, host_pens_list},
     {"pens.show", OWNER, host_pens_show},
-    {"pens.rebind", OWNER, host_pens_rebind},
+    {"pens.rebind", OWNER | DECIDES, host_pens_rebind},
     {"pens.remove", OWNER, host_pens_remove},
     {"pens.files.list", OWNER, host_files_list},
-    {"pens.files.add", OWNER, host_files_add},
-    {"pens.files.edit", OWNER, host_files_edit},
-    {"pens.files.remove", OWNER, host_files_remove},
+    {"pens.files.add", OWNER | DECIDES, host_files_add},
+    {"pens.files.edit", OWNER | DECIDES, host_files_edit},
+    {"pens.files.remove", OWNER | DECIDES, host_files_remove},
     {"chats.list", OWNER, host_chats_list},
     {"chats.move", OWNER, host_chats_move},
     {"chats.delete", OWNER, host_chats_delete},
@@ -38,7 +40,7 @@ static const struct {
     {"jobs.show", OWNER, host_jobs_show},
     {"jobs.logs", OWNER, host_jobs_logs},
     {"jobs.stop", OWNER, host_jobs_stop},
-    {"grants.add", OWNER, host_grants_add},
+    {"grants.add", OWNER | DECIDES, host_grants_add},
     {"grants.list", OWNER, host_grants_list},
     {"grants.remove", OWNER, host_grants_remove},
 };
@@ -141,6 +143,22 @@ static void hello(struct host_request *request, const json_t *params)
                           "door", client->door == RPC_OWNER ? "owner" : "model"));
 }
 
+/* Of a shell that an agent's host has beside `wattle mcp`. */
+static int refuse_kin(const struct host_client *client, const char *name, struct err *err)
+{
+    for (const struct host_client *other = client->host->clients; other != NULL;
+         other = other->next) {
+        if (!kin_descends(client->pid, &other->parent))
+            continue;
+        (void) err_set(err, EPERM, "host.kin",
+                       "'%s' is the owner's to decide, and was asked for by what process %d "
+                       "started, which also started a 'wattle mcp' that is connected",
+                       name, (int) other->parent.pid);
+        return err_hint(err, "if you mean it, run it from another terminal");
+    }
+    return 0;
+}
+
 static int find_method(const struct host_client *client, const char *name, host_method **ret_method,
                        struct err *err)
 {
@@ -153,7 +171,7 @@ static int find_method(const struct host_client *client, const char *name, host_
     for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
         if (str_equal(methods[i].name, name) && (methods[i].doors & (1u << client->door)) != 0) {
             *ret_method = methods[i].method;
-            return 0;
+            return (methods[i].doors & DECIDES) != 0 ? refuse_kin(client, name, err) : 0;
         }
     }
     return err_set(err, EINVAL, "rpc.method", "this door has no method '%.64s'", name);
@@ -192,10 +210,12 @@ static void on_request(struct host_client *client, const struct rpc_message *mes
         r = err_set(&err, EINVAL, "rpc.ending", "the host is ending");
     if (r == 0 && client->request_count > client->host->limits.requests)
         r = err_set(&err, EINVAL, "host.requests", "too many requests are open");
-    if (r == 0)
-        method(request, message->params);
-    else
+    if (r < 0) {
         host_refuse(request, &err);
+        return;
+    }
+    assert(method != NULL); /* it was found */
+    method(request, message->params);
 }
 
 /* "cancel": the only notification there is. */

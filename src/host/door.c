@@ -219,6 +219,8 @@ static bool is_owner(struct host_client *client)
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
         return false;
     client->pid = peer.pid;
+    if (client->door == RPC_MODEL)
+        client->parent = kin_parent(peer.pid);
     return peer.uid == geteuid();
 }
 

@@ -14,6 +14,7 @@
 
 #include "derive/derive.h"
 #include "host/intake.h"
+#include "host/kin.h"
 #include "job/spool.h"
 #include "rpc/client.h"
 #include "rpc/frame.h"
@@ -87,6 +88,7 @@ struct host_client {
     size_t pending; /* bytes written and not taken by the peer */
     bool greeted, closing;
     pid_t pid;              /* of the peer when it connected */
+    struct kin parent;      /* at the model's door: who started it */
     char *program;          /* as it calls itself */
     struct host_turn *turn; /* turn.c; NULL: none */
 };

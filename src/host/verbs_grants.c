@@ -266,11 +266,14 @@ void host_grants_list(struct host_request *request, const json_t *params)
     struct host *host = request->client->host;
     struct listing *listing = calloc(1, sizeof *listing);
     struct err err = {0};
-    int r = listing == NULL ? err_memory(&err) : fill_listing(host, params, listing, &err);
 
-    if (r < 0) {
-        if (listing != NULL)
-            free_listing(listing);
+    if (listing == NULL) {
+        (void) err_memory(&err);
+        host_refuse(request, &err);
+        return;
+    }
+    if (fill_listing(host, params, listing, &err) < 0) {
+        free_listing(listing);
         host_refuse(request, &err);
         return;
     }

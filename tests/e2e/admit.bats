@@ -71,3 +71,17 @@ case_of() {
 @test "symlinks, '..' and absolute folders lead out of no pen" {
     case_of ways_out_of_the_pen
 }
+
+@test "a path that is no pen is told nothing of, and not looked at" {
+    need_tools strace
+    case_of paths_that_are_no_pens
+}
+
+@test "what a model's own host starts decides nothing, and may look" {
+    case_of kin_of_a_model_decides_nothing
+}
+
+@test "wattle mcp says when who started it is not confined" {
+    need_tools setpriv
+    case_of an_unconfined_parent_is_named
+}

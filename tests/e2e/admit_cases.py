@@ -424,5 +424,97 @@ def ways_out_of_the_pen():
         refused(client.run("../pen/sub"))
 
 
+# ---- who asks ------------------------------------------------------------------------------------
+
+def touched_in(trace):
+    """Lines of system calls that name a path of the test's home, but for wattle's own folders."""
+    own = tuple(HOME + name for name in ("/.local", "/.config", "/.cache"))
+    with open(trace) as file:
+        for line in file:
+            for path in line.split('"')[1::2]:
+                if path.startswith(HOME) and not path.startswith(own):
+                    yield path, line
+
+
+def paths_that_are_no_pens():
+    """One answer for all of them, and nothing below them is opened or looked at by anybody."""
+    os.makedirs(HOME + "/.ssh/below", mode=0o700)
+    os.makedirs("inside/.git")
+    open("file", "w").close()
+    os.symlink(HOME + "/.ssh", "link")
+    wattle("pens", "list", "--json")  # there is a host
+    trace = HOME + "/trace"
+    tracer = subprocess.Popen(["strace", "-f", "-qq", "-o", trace, "-e", "trace=%file", "-p",
+                               str(host_pid())], stderr=subprocess.DEVNULL)
+    until(lambda: "TracerPid:\t0\n" not in open(f"/proc/{host_pid()}/status").read(), "it traces")
+    answers, asked = set(), [
+        PEN, HOME, "/", HOME + "/.ssh", HOME + "/.ssh/below", HOME + "/.ssh/missing", "/missing",
+        HOME + "/.local/state", HOME + "/.local/state/wattle", PEN + "/file", PEN + "/link",
+        PEN + "/inside", PEN + "/file/below"]
+    calls = "".join(json.dumps({
+        "jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {
+            "_meta": {META + "protocolVersion": STATELESS, META + "clientCapabilities": {}},
+            "name": "pen_run_command", "arguments": {"command": command}}}) + "\n"
+                    for number, command in enumerate(("ls", "./no-such", PEN + "/file")))
+    try:
+        for number, path in enumerate(asked):
+            client = subprocess.Popen(
+                ["strace", "-f", "-qq", "-o", f"{trace}.{number}", "-e", "trace=%file", WATTLE, "mcp",
+                 "--pen", path], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL)
+            client.stdin.write(calls)
+            client.stdin.flush()
+            for _ in range(3):
+                answers.add(json.dumps(
+                    json.loads(client.stdout.readline())["result"]["structuredContent"]))
+            client.stdin.close()
+            client.wait(60)
+            for seen, line in touched_in(f"{trace}.{number}"):
+                # Its own name, those above it, and what a symlink names; never what is below, and
+                # nothing is opened.
+                assert path.startswith(seen) or seen == HOME or (
+                    path.endswith("/link") and seen == HOME + "/.ssh"), line
+                assert "open" not in line.split("(")[0] or "O_PATH" in line, line
+    finally:
+        tracer.terminate()
+        tracer.wait()
+    assert len(answers) == 1 and "awaiting_approval" in list(answers)[0], answers
+    for _, line in touched_in(trace):
+        raise AssertionError(line)  # the host looks at none of them
+
+
+def kin_of_a_model_decides_nothing():
+    pen = pens_add()
+    with Client(PEN) as client:
+        exited(client.run("pwd"))
+        # We started it: what we start is no owner.
+        for words in (("grants", "add", pen, "true"), ("pens", "add", HOME + "/outside"),
+                      ("pens", "files", pen, "add", HOME + "/outside"),
+                      ("pens", "rebind", pen, HOME + "/outside")):
+            for before in ((), ("sh", "-c", '"$0" "$@"; exit $?')):
+                ended = subprocess.run([*before, WATTLE, *words], capture_output=True, text=True)
+                assert ended.returncode == 1 and "another terminal" in ended.stderr, ended
+        assert wattle("grants", "list", "--json", pen)["grants"] == []
+        # It may look, and stop.
+        subprocess.run([WATTLE, "jobs", "list"], check=True, capture_output=True)
+        subprocess.run([WATTLE, "grants", "list", pen], check=True, capture_output=True)
+        wattle("grants", "add", "--json", pen, "true")  # control: from another terminal
+    # And when no `wattle mcp` of ours is connected any more.
+    until(lambda: wattle("host", "status", "--json")["clients"] == 1, "it is gone")
+    subprocess.run([WATTLE, "grants", "add", pen, "env"], check=True, capture_output=True)
+
+
+def an_unconfined_parent_is_named():
+    words = "is not confined"
+    with open("/proc/self/status") as file:
+        line = file.read()
+    ended = subprocess.run([WATTLE, "mcp"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert ended.returncode == 0 and ended.stdout == "", ended
+    assert (words in ended.stderr) == ("Seccomp:\t0" in line and "NoNewPrivs:\t0" in line), ended
+    ended = subprocess.run(["setpriv", "--no-new-privs", "sh", "-c", f"{WATTLE} mcp; exit $?"],
+                           stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert ended.returncode == 0 and words not in ended.stderr, ended
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]]()
