@@ -126,10 +126,13 @@ static void guards_agents_and_editors_at_the_top(void **state)
         ".gemini/x/y",     ".claude/settings.json",
         ".claude/hooks/x", ".vscode/tasks.json",
         ".devcontainer/x", ".idea/runConfigurations/x.xml",
-        ".husky/pre-push",
+        ".husky/pre-push", ".helix/languages.toml",
+        ".vimrc",          ".clinerules/hooks/PreToolUse",
+        ".crush.json",     "deep/.sl/config",
     };
     static const char *const free_names[] = {".vscode/extensions.json", ".claude/worktrees/x",
-                                             ".husky/_", ".husky/_/husky.sh", "envrc"};
+                                             ".clinerules/style.md",    ".husky/_",
+                                             ".husky/_/husky.sh",       "envrc"};
 
     for (size_t i = 0; i < ARRAY_SIZE(denied); i++)
         assert_int_equal(level(state, denied[i]), GUARD_DENY);

@@ -280,6 +280,8 @@ static void refuses_values_that_say_more(void **state)
         "[user]\nname = a\\nb\n",
         "[user]\nname\n",
         "[branch \"x\"]\nremote = ext::x\n",
+        "[remote]\npushDefault = hg::./evil\n",
+        "[remote]\npushDefault = ext::./evil\n",
         "[branch \"x\"]\nrebase = x\n",
         "[gc]\nauto = x\n",
         "[diff]\nalgorithm = a b\n",

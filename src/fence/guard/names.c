@@ -9,6 +9,8 @@
 #define BY_GIT_LEGACY "git would take an address from it"
 #define BY_HG "it would run on your side at the next hg command"
 #define BY_JJ "it would run on your side at the next jj command"
+#define BY_SL "it would run on your side at the next sl command"
+#define BY_PIJUL "it would run on your side at the next pijul command"
 #define BY_EDITOR "your editor would run what it says"
 #define BY_AGENT "an agent on your side would take its rights or commands from it"
 #define BY_SHELL "it would run when your shell enters the folder"
@@ -59,6 +61,8 @@ const struct guard_name guard_names[] = {
     ANYWHERE(".hg/hgrc-not-shared", BY_HG),
     ANYWHERE(".hg/sharedpath", BY_HG),
     ANYWHERE(".jj/repo/config.toml", BY_JJ),
+    ANYWHERE(".sl/config", BY_SL),
+    ANYWHERE(".pijul/config", BY_PIJUL),
     /* the shell */
     ASIDE(".envrc", BY_SHELL),
     ASIDE(".autoenv", BY_SHELL),
@@ -82,6 +86,10 @@ const struct guard_name guard_names[] = {
     HELD(".opencode", BY_AGENT),
     HELD(".roo", BY_AGENT),
     HELD(".aider.conf.yml", BY_AGENT),
+    HELD(".qwen", BY_AGENT),
+    HELD(".amazonq", BY_AGENT),
+    HELD(".crush.json", BY_AGENT),
+    HELD(".clinerules/hooks", BY_AGENT),
     /* editors */
     ASIDE(".vscode/tasks.json", BY_EDITOR),
     ASIDE(".vscode/launch.json", BY_EDITOR),
@@ -97,6 +105,9 @@ const struct guard_name guard_names[] = {
     HELD(".nvim.lua", BY_EDITOR),
     HELD(".nvimrc", BY_EDITOR),
     HELD(".exrc", BY_EDITOR),
+    HELD(".vimrc", BY_EDITOR),
+    HELD(".gvimrc", BY_EDITOR),
+    HELD(".helix", BY_EDITOR),
     HELD(".devcontainer", BY_DEVCONTAINER),
     HELD(".devcontainer.json", BY_DEVCONTAINER),
     /* husky makes ".husky/_" anew at each installation; it runs only where core.hooksPath names

@@ -117,7 +117,7 @@ static const struct key keys[] = {
     {"remote", "prune", BOOL, true, NULL},
     {"remote", "prunetags", BOOL, true, NULL},
     {"remote", "push", REFSPEC, true, NULL},
-    {"remote", "pushdefault", WORD, false, NULL},
+    {"remote", "pushdefault", URL, false, NULL},
     {"remote", "pushurl", URL, true, NULL},
     {"remote", "skipdefaultupdate", BOOL, true, NULL},
     {"remote", "skipfetchall", BOOL, true, NULL},
