@@ -29,7 +29,7 @@ lint: ## format, clang-tidy, cppcheck, layers, headers, shell, words
 bench: ## install what is compared with, measure, print the figures
 	@tools/deps.sh --install bench
 	@$(MAKE) --no-print-directory build
-	@WATTLE=$(WATTLE) bench/run.sh; status=$$?; WATTLE=$(WATTLE) bench/guard.sh && exit $$status
+	@WATTLE=$(WATTLE) bench/run.sh; status=$$?; WATTLE=$(WATTLE) bench/guard.sh || status=1; WATTLE=$(WATTLE) bench/mcp.sh || status=1; exit $$status
 
 install: ## install what is built below PREFIX (default /usr/local); DESTDIR for packagers
 	@test -x $(WATTLE) || $(MAKE) --no-print-directory build

@@ -23,6 +23,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -282,6 +283,8 @@ int main(int argc, char **argv)
         (void) fprintf(stderr, "usage: wattle-host FOLDER | --check STATE_DIR\n");
         return EXIT_USAGE;
     }
+    /* Looks through a pen run in threads, whose own heaps would stay as large as the largest look. */
+    (void) mallopt(M_ARENA_MAX, 1);
     (void) umask(077);
     (void) signal(SIGPIPE, SIG_IGN);
     if (fcntl(RPC_READY_FD, F_SETFD, FD_CLOEXEC) < 0 || fd_fill_standard() < 0)

@@ -99,6 +99,18 @@ case_of() {
     case_of signs_of_life
 }
 
+@test "signs of life come only where they were asked for, and increase" {
+    case_of no_signs_unasked
+}
+
+@test "a gigabyte of output in one line" {
+    case_of a_gigabyte_of_output
+}
+
+@test "garbage, half a line, and 64 MiB without an end from one client" {
+    case_of bad_lines
+}
+
 # ---- real clients ----------------------------------------------------------------------------
 
 # WATTLE_CLIENTS: where the packages of tests/clients were installed (.ci/run does).

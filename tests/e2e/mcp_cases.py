@@ -389,6 +389,66 @@ def followed_output():
         assert logs.wait(10) == 0
 
 
+def a_gigabyte_of_output():
+    """One line of 1 GiB, in bounded time and memory; the counts are right."""
+    grant(pens_add(), "head")
+    size = 1 << 30
+    with Client(PEN) as client:
+        job = exited(client.run("head", "-c", str(size), "/dev/zero", deadline_seconds=100))
+        assert job["truncated"] and len(job["output"].encode()) <= 32 << 10, len(job["output"])
+        kept = job["output"].replace(f"\n[{job['omitted_bytes']} bytes left out]\n", "")
+        assert set(kept) == {"\0"} and len(kept) + job["omitted_bytes"] == size, len(kept)
+        logs = wattle("jobs", "logs", "--json", job["job_id"])
+        assert len(base64.b64decode(logs["head"]) + base64.b64decode(logs["tail"])) < 2 << 20
+        with open(f"/proc/{host_pid()}/status", encoding="ascii") as file:
+            peak = next(int(line.split()[1]) for line in file if line.startswith("VmHWM:"))
+        assert peak < 64 << 10, f"the host took {peak} KiB"
+
+
+def bad_lines():
+    """What one client's line is harms neither its own conversation nor another's."""
+    pens_add()
+    with Client(PEN) as client, Client(PEN) as other:
+        for line in (b"\0" * 100, b"\xff" * (5 << 20), b"{" * (1 << 20), b'{"jsonrpc":"2.0","id":1,'):
+            client.send(line)
+            assert client.next()["error"]["code"] in (-32600, -32700), line[:10]
+            exited(other.run("pwd"))
+        for _ in range(64):  # 64 MiB without an end, and then the end
+            client.process.stdin.write(b"x" * (1 << 20))
+        exited(other.run("pwd"))
+        client.send(b"")
+        assert client.next()["error"]["code"] in (-32600, -32700)
+        exited(client.run("pwd"))
+        # Half a message, and silence: whoever waits is the one who sent it.
+        client.process.stdin.write(b'{"jsonrpc":"2.0","id":77,"method":"tools/')
+        exited(other.run("pwd"))
+        client.send(b'list","params":{}}')
+        assert client.wait(77)["result"]["tools"]
+
+
+def no_signs_unasked():
+    """Each kind of call, one with a token and one without: only the one with has signs, strictly
+    increasing, and none after its answer."""
+    grant(pens_add(), "sleep")
+    with Client(PEN) as client:
+        asked = [client.begin("pen_run_command", {"command": "sleep", "args": ["23"]},
+                              progressToken=7),
+                 client.begin("pen_run_command", {"command": "sleep", "args": ["23"]}),
+                 client.begin("pen_run_command", {"command": "env"}, progressToken="waits")]
+        exited(client.job(asked[0]))
+        seen = len([note for note in client.notifications if note["params"]["progressToken"] == 7])
+        exited(client.job(asked[1]))
+        exited(client.run("pwd"))
+        by_token = {}
+        for note in client.notifications:
+            assert note["method"] == "notifications/progress", note
+            by_token.setdefault(note["params"]["progressToken"], []).append(note["params"]["progress"])
+        assert set(by_token) == {7, "waits"}, by_token
+        assert len(by_token[7]) == seen >= 2, by_token
+        for signs in by_token.values():
+            assert all(a < b for a, b in zip(signs, signs[1:])), by_token
+
+
 def signs_of_life():
     grant(pens_add(), "sleep")
     with Client(PEN) as client:
