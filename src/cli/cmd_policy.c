@@ -130,6 +130,7 @@ static void ask_name(const struct asking *asking, const char *physical, struct j
     const enum policy_guard guard = policy_get_guard(asking->policy);
     struct stat seen;
 
+    assert(physical != NULL);
     if (guard == POLICY_GUARD_OFF)
         return;
     job_names_ask(asking->names, physical, ret_name);
@@ -270,8 +271,10 @@ static int asks_of_pen(const struct values *values, const struct derive_owner *o
         AUTO_FREE char *physical = NULL;
         int rc = normalize(values->rest[i], owner, &path, err);
 
-        if (rc == 0)
-            rc = physical_as_far(path, &physical, err);
+        if (rc < 0)
+            return rc;
+        assert(path != NULL);
+        rc = physical_as_far(path, &physical, err);
         if (rc < 0)
             return rc;
         if (path_is_below(physical, policy_pen(policy)))

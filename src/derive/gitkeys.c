@@ -126,11 +126,13 @@ static const struct derive_gitkey keys[] = {
 
 const struct derive_gitkey *derive_gitkey_find(const struct derive_gitsetting *setting)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-        if (str_equal(keys[i].section, setting->section) &&
-            (keys[i].name[0] == ANY[0] ? str_ends(setting->name, keys[i].name + 1)
-                                       : str_equal(keys[i].name, setting->name)))
+    for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+        const bool fits = keys[i].name[0] == ANY[0] ? str_ends(setting->name, keys[i].name + 1)
+                                                    : str_equal(keys[i].name, setting->name);
+
+        if (fits && str_equal(keys[i].section, setting->section))
             return &keys[i];
+    }
     return NULL;
 }
 
