@@ -16,10 +16,10 @@
 #include "cli/record.h"
 #include "cli/report.h"
 #include "cli/request.h"
-#include "job/spool.h"
 #include "cli/status.h"
 #include "cli/view.h"
 #include "job/outlook.h"
+#include "job/spool.h"
 #include "policy/hint.h"
 #include "policy/print.h"
 

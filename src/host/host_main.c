@@ -162,6 +162,15 @@ static int find_job_program(struct host *host, struct err *err)
                    "there is no 'wattle-job' beside '%s/wattle-host'", self);
 }
 
+/* `crashed`: so many jobs were under way when the last host was killed. */
+static int log_start(struct host *host, uint64_t crashed, struct err *err)
+{
+    return log_host(host, "host.start",
+                    json_pack("{s:s, s:i, s:I}", "version", WATTLE_VERSION, "pid", (int) getpid(),
+                              "stopped", (json_int_t) crashed),
+                    err);
+}
+
 static int open_store(struct host *host, struct err *err)
 {
     uint64_t crashed = 0;
@@ -173,10 +182,7 @@ static int open_store(struct host *host, struct err *err)
     if (r == 0)
         r = store_finish_crashed(host->store, "the host was ended while it ran", &crashed, err);
     if (r == 0)
-        r = log_host(host, "host.start",
-                     json_pack("{s:s, s:i, s:I}", "version", WATTLE_VERSION, "pid", (int) getpid(),
-                               "stopped", (json_int_t) crashed),
-                     err);
+        r = log_start(host, crashed, err);
     if (r == 0)
         r = job_sweep(host->owner->cache_dir, err);
     if (r >= 0)

@@ -231,7 +231,7 @@ static int know(struct intake *intake, struct err *err)
     return 1; /* stored with the first lines */
 }
 
-static int begin(struct intake *intake, struct err *err)
+static int begin_file(struct intake *intake, struct err *err)
 {
     int r;
 
@@ -244,7 +244,7 @@ static int begin(struct intake *intake, struct err *err)
     return r == 0 ? spool_begin_taking(intake->dir_fd, err) : r;
 }
 
-static int end(struct intake *intake, struct err *err)
+static int end_file(struct intake *intake, struct err *err)
 {
     int r = spool_end_taking(intake->dir_fd, err);
 
@@ -259,9 +259,9 @@ int intake_step(struct intake *intake, struct err *err)
     int r;
 
     if (intake->fd < 0)
-        return begin(intake, err);
+        return begin_file(intake, err);
     r = take_piece(intake, err);
-    return r == 0 ? end(intake, err) : r;
+    return r == 0 ? end_file(intake, err) : r;
 }
 
 int intake_open(struct intake *intake, struct store *store, const char *state_dir, struct err *err)

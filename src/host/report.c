@@ -197,7 +197,7 @@ char *report_text(struct report *report)
         (void) json_object_set_new(object, "names", names_of(report));
         (void) json_object_set_new(
             object, "names_total",
-            json_integer((json_int_t) (report->made + report->told_changed)));
+            json_integer((json_int_t) report->made + (json_int_t) report->told_changed));
         (void) json_object_set_new(object, "names_complete", json_boolean(report->complete));
     }
     return json_dumps(object, JSON_COMPACT);

@@ -105,8 +105,8 @@ struct job_request {
 int job_run(const struct job_request *request, struct job_result *ret_result,
             struct err *err) MUST_CHECK;
 
-/* Removes what crashed runs left below the folder: scratch nobody holds, empty folders that were put
- * aside, and cgroups. Returns how many runs were finished, or -errno. job_run does this at its
+/* Removes what crashed runs left below the folder: scratch nobody holds, empty folders that were
+ * put aside, and cgroups. Returns how many runs were finished, or -errno. job_run does this at its
  * start, but for the empty folders, for which it has no time. */
 int job_sweep(const char *cache_dir, struct err *err) MUST_CHECK;
 

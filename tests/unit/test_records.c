@@ -5,9 +5,9 @@
 #include "base/tree.h"
 #include "cli/made.h"
 #include "cli/record.h"
-#include "job/spool.h"
 #include "cli/status.h"
 #include "cm.h"
+#include "job/spool.h"
 
 #include <errno.h>
 #include <fcntl.h>
