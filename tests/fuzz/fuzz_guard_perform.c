@@ -233,6 +233,8 @@ static void make_world(void)
     world.guard.settings.listener_fd = -1;
     world.guard.settings.umask = 022;
     world.guard.pid = getpid();
+    world.guard.fds_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    expect(world.guard.fds_fd >= 0, "no /proc/self/fd");
     (void) umask(022);
     (void) pthread_mutex_init(&world.guard.denied_mutex, NULL);
     (void) pthread_mutex_init(&world.guard.made_mutex, NULL);

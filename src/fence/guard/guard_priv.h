@@ -70,6 +70,7 @@ struct guard_object {
 struct guard {
     struct guard_settings settings;
     pid_t pid;
+    int fds_fd;                /* O_PATH of /proc/self/fd */
     atomic_bool umask_changed; /* some task has another one than the command started with */
     atomic_uint umask_calls;   /* how often a task has set its own */
     _Atomic uint64_t mounts_known[GUARD_MOUNTS_KNOWN]; /* of ours, as they were met */
@@ -160,6 +161,8 @@ void guard_answer_fd(const struct guard *guard, uint64_t id, int fd, bool cloexe
 void guard_trace_right(bool on);
 /* The string at `address`, read once. -EFAULT, -ENAMETOOLONG, -EACCES. */
 int guard_read_string(pid_t tid, uint64_t address, char *text, size_t size);
+/* Two of PATH_MAX at once. false: one of them is longer than most, or cannot be read so. */
+bool guard_read_two(pid_t tid, const uint64_t addresses[2], char texts[2][PATH_MAX]);
 int guard_read_bytes(pid_t tid, uint64_t address, void *bytes, size_t size);
 /* O_PATH of the task's folder `dir_fd` (AT_FDCWD: its current one). */
 int guard_open_start(const struct guard_call *call, int dir_fd);
@@ -179,7 +182,9 @@ void guard_wear_umask(struct guard_call *call);
  */
 
 struct guard_place {
-    int fd;                   /* O_PATH of the folder; owned */
+    int fd;                   /* O_PATH of the folder; owned, unless it is `borrowed` */
+    bool borrowed;            /* from the other place of the same call */
+    unsigned mount;           /* of the folder: guard_mount_of() */
     bool proc;                /* on procfs, where nothing can be made */
     bool slow;                /* the string leads somewhere else for us than for the task */
     char name[NAME_MAX + 2];  /* as given; "." and ".." and one trailing slash may be there */
@@ -197,27 +202,36 @@ void guard_place_close(struct guard_place *place); /* for AUTO() */
  * relative path starts, else the task's `dir_fd`. */
 int guard_find(const struct guard_call *call, int base_fd, int dir_fd, const char *path,
                struct guard_place *ret_place);
+/* The place of the second path. Where it starts and goes like the first, up to the name, one folder
+ * is both: it is borrowed from `first`, which is closed after it. */
+int guard_find_second(const struct guard_call *call, const struct guard_place *first,
+                      struct guard_place *ret_place);
+/* O_PATH of what has the name, not following it. */
+int guard_open_named(const struct guard_call *call, const struct guard_place *place);
 /* Fills `location`. Only under the lock is it still true when the call is made. -EXDEV: it lies in
  * no mount of ours. */
-int guard_locate(struct guard *guard, struct guard_place *place);
+int guard_locate(const struct guard *guard, struct guard_place *place);
 /* Where an object lies, as the kernel names it; does not begin with "/" for what has no name. */
-int guard_location(int fd, char *text);
+int guard_location(const struct guard *guard, int fd, char *text);
 /* Walks all of `path`, following links, as the task would: "self" is the task. O_PATH. */
 int guard_walk(const struct guard_call *call, int start_fd, const char *path);
 /* What `path` names, symlinks followed unless `follow` is false (then it may be a symlink). */
 int guard_find_object(struct guard_call *call, int dir_fd, char *path, bool follow);
 bool guard_is_own(const struct guard *guard, int fd); /* something of pid 1 in procfs */
 bool guard_is_proc(int fd);
-/* The path of an own descriptor. */
+/* The path of an own descriptor; and its name in guard->fds_fd, which takes less to walk. */
 #define GUARD_FD_PATH_SIZE 40
 void guard_fd_path(int fd, char path[GUARD_FD_PATH_SIZE]);
+void guard_fd_name(int fd, char name[GUARD_FD_PATH_SIZE]);
 
 /* ---- mounted.c ---------------------------------------------------------------------------------
  */
 
-/* Whether `fd` came from outside of our mounts, so that its location means nothing. Also what no
- * mount of a tree has: a pipe, a file in memory. */
-bool guard_is_foreign(struct guard *guard, int fd);
+/* Bits. FOREIGN: `fd` came from outside of our mounts, so that its location means nothing. Also
+ * what no mount of a tree has: a pipe, a file in memory. What cannot be told is both. */
+#define GUARD_MOUNT_FOREIGN 1u
+#define GUARD_MOUNT_PROC 2u
+unsigned guard_mount_of(struct guard *guard, int fd);
 
 /* ---- judge.c: asking rules.h, and looking at what it needs to know -----------------------------
  */

@@ -76,11 +76,17 @@ static enum guard_kind kind_of(const struct stat *status)
     return S_ISREG(status->st_mode) ? GUARD_FILE : GUARD_SPECIAL;
 }
 
-static int classify(struct guard_call *call, struct guard_place *place, struct guard_class *class)
+/* `beside` (or NULL): the other place of the call, which may be in the same folder. */
+static int classify(struct guard_call *call, struct guard_place *place,
+                    const struct guard_place *beside, struct guard_class *class)
 {
     const struct guard_ask asking = {.holds_git = holds_git, .is_bare = is_bare, .context = place};
-    const int r = guard_locate(call->guard, place);
+    int r = 0;
 
+    if (beside != NULL && beside->fd == place->fd)
+        memcpy(place->location, beside->location, strlen(beside->location) + 1);
+    else
+        r = guard_locate(call->guard, place);
     if (r == 0)
         guard_classify(call->guard->settings.rules, place->location, place->plain, &asking, class);
     return r;
@@ -111,7 +117,7 @@ static bool is_out_of_sight(struct guard_call *call, int fd)
 {
     struct stat status;
 
-    return guard_is_foreign(call->guard, fd) &&
+    return (guard_mount_of(call->guard, fd) & GUARD_MOUNT_FOREIGN) != 0 &&
            (fstat(fd, &status) < 0 ||
             ((S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) && status.st_nlink > 0));
 }
@@ -124,7 +130,7 @@ static int classify_object(struct guard_call *call, int fd, struct guard_place *
     const struct guard_rules *rules = call->guard->settings.rules;
     const struct guard_ask asking = {.holds_git = holds_git, .is_bare = is_bare, .context = place};
     const struct guard_ask doubting = {.holds_git = count_all, .is_bare = count_all};
-    const int r = guard_location(fd, place->location);
+    const int r = guard_location(call->guard, fd, place->location);
     char *name;
 
     *class = (struct guard_class){.level = GUARD_NO, .rule = -1, .report = -1};
@@ -384,9 +390,9 @@ static int classify_all(struct guard_call *call, struct guard_judged *judged)
     if (judged->object_fd >= 0)
         r = classify_object(call, judged->object_fd, judged->target, &judged->target_class);
     else
-        r = classify(call, judged->target, &judged->target_class);
+        r = classify(call, judged->target, NULL, &judged->target_class);
     if (r == 0 && judged->source != NULL)
-        r = classify(call, judged->source, &judged->source_class);
+        r = classify(call, judged->source, judged->target, &judged->source_class);
     if (r == 0 && judged->source_fd >= 0)
         r = classify_object(call, judged->source_fd, &linked, &judged->source_class);
     return r;

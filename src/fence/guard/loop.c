@@ -141,12 +141,16 @@ int guard_perform_umask(struct guard_call *call)
 static int read_arguments(struct guard_call *call)
 {
     const struct guard_row *row = call->row;
+    const bool both =
+        row->path[1] != NO &&
+        guard_read_two(call->tid, (uint64_t[2]){call->args[row->path[0]], call->args[row->path[1]]},
+                       call->path);
 
     for (size_t i = 0; i < 2; i++) {
         int r;
 
         call->dir_fd[i] = row->dir[i] == NO ? AT_FDCWD : (int) call->args[row->dir[i]];
-        if (row->path[i] == NO)
+        if (row->path[i] == NO || both)
             continue;
         r = guard_read_string(call->tid, call->args[row->path[i]], call->path[i], PATH_MAX);
         if (r < 0)
@@ -280,7 +284,9 @@ int guard_start(const struct guard_settings *settings, struct guard **ret_guard,
     (void) pthread_cond_init(&guard->blocked_some, NULL);
     guard_catch_interrupts();
     wake_in_step(settings->listener_fd);
-    r = check_kernel(err);
+    guard->fds_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    r = guard->fds_fd < 0 ? err_set(err, errno, "fence.guard-proc", "cannot open '/proc/self/fd'")
+                          : check_kernel(err);
     for (unsigned i = 0; r == 0 && i < GUARD_THREADS; i++)
         r = start_thread(guard, i, err);
     if (r < 0)

@@ -1,4 +1,4 @@
-/* Whether what a descriptor shows lies in a mount of ours.
+/* What mount the object of a descriptor lies in: procfs or not, one of ours or not.
  *
  * Names are judged by where they lie below our root. A descriptor that came over a socket from
  * another job shows a folder of the same pen in that job's mounts: its path is one of those, and
@@ -67,25 +67,36 @@ static bool is_listed(uint64_t id)
     return false;
 }
 
-static bool is_known(struct guard *guard, uint64_t id)
+/* One of ours that was met: its number, and in the lowest bit whether it is a procfs. */
+static uint64_t met(uint64_t key, bool proc)
+{
+    return key << 1 | proc;
+}
+
+static bool is_known(struct guard *guard, uint64_t mount)
 {
     for (size_t i = 0; i < GUARD_MOUNTS_KNOWN; i++)
-        if (atomic_load(&guard->mounts_known[i]) == id)
+        if (atomic_load(&guard->mounts_known[i]) == mount)
             return true;
     return false;
 }
 
-bool guard_is_foreign(struct guard *guard, int fd)
+unsigned guard_mount_of(struct guard *guard, int fd)
 {
     uint64_t id = 0, key = 0;
+    bool proc;
 
     if (!mount_of(fd, STATX_MNT_ID_UNIQUE, &key) && !mount_of(fd, STATX_MNT_ID, &key))
-        return true;
-    if (is_known(guard, key))
-        return false;
+        return GUARD_MOUNT_FOREIGN | GUARD_MOUNT_PROC;
+    if (is_known(guard, met(key, false)))
+        return 0;
+    if (is_known(guard, met(key, true)))
+        return GUARD_MOUNT_PROC;
+    proc = guard_is_proc(fd);
     if (!mount_of(fd, STATX_MNT_ID, &id) || !is_listed(id))
-        return true;
+        return proc ? GUARD_MOUNT_FOREIGN | GUARD_MOUNT_PROC : GUARD_MOUNT_FOREIGN;
     atomic_store(
-        &guard->mounts_known[atomic_fetch_add(&guard->mounts_next, 1) % GUARD_MOUNTS_KNOWN], key);
-    return false;
+        &guard->mounts_known[atomic_fetch_add(&guard->mounts_next, 1) % GUARD_MOUNTS_KNOWN],
+        met(key, proc));
+    return proc ? GUARD_MOUNT_PROC : 0;
 }

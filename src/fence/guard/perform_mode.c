@@ -67,10 +67,10 @@ static int change_size(struct guard_call *call, int fd)
 
 static int change_mode(struct guard_call *call, int fd)
 {
-    char path[GUARD_FD_PATH_SIZE];
+    char name[GUARD_FD_PATH_SIZE];
 
-    guard_fd_path(fd, path);
-    return chmod(path, call->mode);
+    guard_fd_name(fd, name);
+    return fchmodat(call->guard->fds_fd, name, call->mode, 0);
 }
 
 static int change_mode_of_descriptor(struct guard_call *call, int fd)
@@ -112,7 +112,7 @@ int guard_perform_chmod(struct guard_call *call)
     fd = guard_find_flagged(call, true);
     if (fd < 0)
         return fd;
-    if (fstat(fd, &status) < 0 || S_ISLNK(status.st_mode))
-        return -EOPNOTSUPP;
+    if (call->flags != 0 && (fstat(fd, &status) < 0 || S_ISLNK(status.st_mode)))
+        return -EOPNOTSUPP; /* without a flag a symlink was followed */
     return guard_change_object(call, GUARD_CHMOD, TAKE_FD(fd), change_mode);
 }

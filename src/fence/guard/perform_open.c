@@ -24,9 +24,10 @@
 
 struct opening {
     struct guard_place place;
-    int fd;      /* what the task gets, or the object */
-    bool opened; /* the first */
-    bool link;   /* the object is a symlink to follow */
+    int fd;             /* what the task gets, or the object */
+    bool opened;        /* the first */
+    bool link;          /* the object is a symlink to follow */
+    struct stat status; /* of the object */
 };
 
 static bool creates(const struct guard_call *call)
@@ -47,13 +48,13 @@ static bool writes(const struct guard_call *call)
 /* ---- what is there ----------------------------------------------------------------------------
  */
 
-static int reopen(int fd, unsigned flags, mode_t mode)
+static int reopen(const struct guard_call *call, int fd, unsigned flags)
 {
-    char path[GUARD_FD_PATH_SIZE];
+    char name[GUARD_FD_PATH_SIZE];
     int r;
 
-    guard_fd_path(fd, path);
-    r = open(path, (int) flags | O_CLOEXEC | O_NOCTTY, mode);
+    guard_fd_name(fd, name);
+    r = openat(call->guard->fds_fd, name, (int) flags | O_CLOEXEC | O_NOCTTY, call->mode);
     return r < 0 ? -errno : r;
 }
 
@@ -90,26 +91,26 @@ static bool may_wait(int fd, const struct stat *status, unsigned flags)
     return S_ISCHR(status->st_mode) && major(status->st_rdev) != MEMORY_MAJOR;
 }
 
-/* Takes `object_fd`. */
-static int open_object(struct guard_call *call, int object_fd)
+/* Takes the object. */
+static int open_object(struct guard_call *call, struct opening *opening)
 {
-    AUTO_CLOSE int fd = object_fd;
+    AUTO_CLOSE int fd = TAKE_FD(opening->fd);
+    const struct stat *status = &opening->status;
     const unsigned flags = call->flags & ~(unsigned) (O_CREAT | O_EXCL | O_NOFOLLOW);
-    struct stat status;
 
-    if (fstat(fd, &status) < 0)
-        return -errno;
-    if (creates(call) && S_ISDIR(status.st_mode))
+    if (!guard_is_waiting(call->guard, call->id))
+        return -EINTR;
+    if (creates(call) && S_ISDIR(status->st_mode))
         return -EISDIR;
-    if ((flags & O_DIRECTORY) && !S_ISDIR(status.st_mode))
+    if ((flags & O_DIRECTORY) && !S_ISDIR(status->st_mode))
         return -ENOTDIR;
-    if (S_ISCHR(status.st_mode) && status.st_rdev == makedev(5, 0))
+    if (S_ISCHR(status->st_mode) && status->st_rdev == makedev(5, 0))
         return open_terminal(call, flags);
-    if (may_wait(fd, &status, flags))
+    if (may_wait(fd, status, flags))
         return guard_open_later(call, TAKE_FD(fd), flags);
     if (call->flags & TMPFILE_BIT)
         guard_wear_umask(call);
-    return reopen(fd, flags, call->mode);
+    return reopen(call, fd, flags);
 }
 
 /* ---- by a name --------------------------------------------------------------------------------
@@ -152,22 +153,22 @@ static int take_existing(struct guard_call *call, struct guard_judged *judged,
                          struct opening *opening, int existing_fd)
 {
     AUTO_CLOSE int fd = existing_fd;
-    struct stat status;
+    const struct stat *status = &opening->status;
     int r = 0;
 
-    if (fstat(fd, &status) < 0)
+    if (fstat(fd, &opening->status) < 0)
         return -errno;
-    opening->link = S_ISLNK(status.st_mode);
+    opening->link = S_ISLNK(status->st_mode);
     if (opening->link && (call->flags & O_NOFOLLOW))
         return -ELOOP;
     judged->op = GUARD_WRITE;
-    if (writes(call) && !opening->link && !S_ISDIR(status.st_mode))
+    if (writes(call) && !opening->link && !S_ISDIR(status->st_mode))
         r = guard_judge(call, judged);
     if (r == 0 && (judged->verdict.needs & GUARD_NEED_VET))
         return take_pointer(call, judged, opening);
     if (r < 0)
         return r;
-    if (writes(call) && S_ISREG(status.st_mode))
+    if (writes(call) && S_ISREG(status->st_mode))
         guard_record_written(call, &opening->place);
     opening->fd = TAKE_FD(fd);
     return 0;
@@ -229,25 +230,42 @@ static int object_step(struct guard_call *call, void *context, bool exclusive)
 static int open_in_proc(struct guard_call *call, struct opening *opening)
 {
     const struct guard_place *place = &opening->place;
-    struct stat status;
+    struct stat *status = &opening->status;
     int r = 0;
 
-    if (fstatat(place->fd, place->name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+    if (fstatat(place->fd, place->name, status, AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;
     if (creates_only(call))
         return -EEXIST;
-    if (S_ISLNK(status.st_mode) && (call->flags & O_NOFOLLOW))
+    if (S_ISLNK(status->st_mode) && (call->flags & O_NOFOLLOW))
         return -ELOOP;
     opening->fd = guard_walk(call, place->fd, place->name);
     if (opening->fd < 0)
         return opening->fd;
-    if (fstat(opening->fd, &status) < 0)
+    if (fstat(opening->fd, status) < 0)
         return -errno;
-    if (writes(call) && !S_ISDIR(status.st_mode))
+    if (writes(call) && !S_ISDIR(status->st_mode))
         r = guard_locked(call, object_step, opening);
-    if (r == 0 && !guard_is_waiting(call->guard, call->id))
-        r = -EINTR;
-    return r < 0 ? r : open_object(call, TAKE_FD(opening->fd));
+    return r < 0 ? r : open_object(call, opening);
+}
+
+/* ---- devices ----------------------------------------------------------------------------------
+ */
+
+/* Whether a character device has the name, as nearly always below /dev: then it is `opening->fd`.
+ * Whatever its name, opening it changes nothing of a file, so that nothing is judged or locked. */
+static bool find_device(const struct guard_call *call, struct opening *opening)
+{
+    const struct guard_place *place = &opening->place;
+    AUTO_CLOSE int fd = -1;
+
+    if (strncmp(call->path[0], "/dev/", 5) != 0 || creates_only(call))
+        return false;
+    fd = openat(place->fd, place->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &opening->status) < 0 || !S_ISCHR(opening->status.st_mode))
+        return false;
+    opening->fd = TAKE_FD(fd);
+    return true;
 }
 
 /* ---- all of it --------------------------------------------------------------------------------
@@ -268,16 +286,15 @@ static int open_once(struct guard_call *call, struct opening *opening, int *base
         return -EISDIR; /* the kernel does not even look */
     if (opening->place.proc)
         return open_in_proc(call, opening);
+    if (find_device(call, opening))
+        return open_object(call, opening);
     r = guard_locked(call, open_step, opening);
     if (r < 0)
         return r;
     if (opening->opened)
         return TAKE_FD(opening->fd);
-    if (!opening->link) {
-        if (!guard_is_waiting(call->guard, call->id))
-            return -EINTR;
-        return open_object(call, TAKE_FD(opening->fd));
-    }
+    if (!opening->link)
+        return open_object(call, opening);
     n = readlinkat(opening->fd, "", call->path[0], PATH_MAX - 1);
     if (n < 0)
         return -errno;

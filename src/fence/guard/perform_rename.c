@@ -65,10 +65,10 @@ int guard_perform_rename(struct guard_call *call)
         return -EINVAL;
     r = guard_find(call, -1, call->dir_fd[0], call->path[0], &renaming.from);
     if (r == 0)
-        r = guard_find(call, -1, call->dir_fd[1], call->path[1], &renaming.to);
+        r = guard_find_second(call, &renaming.from, &renaming.to);
     if (r == 0)
         r = guard_locked(call, rename_step, &renaming);
-    guard_place_close(&renaming.from);
     guard_place_close(&renaming.to);
+    guard_place_close(&renaming.from);
     return r;
 }

@@ -74,7 +74,7 @@ int guard_vet_text(struct guard_call *call, enum guard_vet vet, int folder_fd, s
 {
     const char *text = call->guard->source_text;
     char folder[PATH_MAX];
-    int r = guard_location(folder_fd, folder);
+    int r = guard_location(call->guard, folder_fd, folder);
 
     if (r < 0 || size > sizeof call->guard->new_text)
         return err_set(err, EPERM, "guard.vet-pointer", "it is not a pointer of git's");

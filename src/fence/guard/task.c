@@ -61,17 +61,23 @@ int guard_read_bytes(pid_t tid, uint64_t address, void *bytes, size_t size)
     return (size_t) n == size ? 0 : -EFAULT;
 }
 
+/* What of a string is read at first: no further than its page, since most are short. */
+static size_t first_size(uint64_t address)
+{
+    const size_t left = PAGE_SIZE - (size_t) (address % PAGE_SIZE);
+
+    return left < FIRST_READ ? left : FIRST_READ;
+}
+
 int guard_read_string(pid_t tid, uint64_t address, char *text, size_t size)
 {
     size_t got = 0;
 
     while (got < size) {
         const uint64_t at = address + got;
-        size_t want = PAGE_SIZE - (size_t) (at % PAGE_SIZE);
+        size_t want = got == 0 ? first_size(at) : PAGE_SIZE - (size_t) (at % PAGE_SIZE);
         ssize_t n;
 
-        if (got == 0 && want > FIRST_READ)
-            want = FIRST_READ;
         if (want > size - got)
             want = size - got;
         n = read_memory(tid, at, text + got, want);
@@ -82,6 +88,21 @@ int guard_read_string(pid_t tid, uint64_t address, char *text, size_t size)
         got += (size_t) n;
     }
     return -ENAMETOOLONG;
+}
+
+bool guard_read_two(pid_t tid, const uint64_t addresses[2], char texts[2][PATH_MAX])
+{
+    struct iovec here[2], there[2];
+    size_t sizes[2];
+
+    for (size_t i = 0; i < 2; i++) {
+        sizes[i] = first_size(addresses[i]);
+        here[i] = (struct iovec){.iov_base = texts[i], .iov_len = sizes[i]};
+        there[i] =
+            (struct iovec){.iov_base = (void *) (uintptr_t) addresses[i], .iov_len = sizes[i]};
+    }
+    return process_vm_readv(tid, here, 2, there, 2, 0) == (ssize_t) (sizes[0] + sizes[1]) &&
+           memchr(texts[0], '\0', sizes[0]) != NULL && memchr(texts[1], '\0', sizes[1]) != NULL;
 }
 
 /* ---- /proc/TID ---------------------------------------------------------------------------------

@@ -29,13 +29,18 @@ void guard_fd_path(int fd, char path[GUARD_FD_PATH_SIZE])
     (void) snprintf(path, GUARD_FD_PATH_SIZE, "/proc/self/fd/%d", fd);
 }
 
-int guard_location(int fd, char *text)
+void guard_fd_name(int fd, char name[GUARD_FD_PATH_SIZE])
 {
-    char path[GUARD_FD_PATH_SIZE];
+    (void) snprintf(name, GUARD_FD_PATH_SIZE, "%d", fd);
+}
+
+int guard_location(const struct guard *guard, int fd, char *text)
+{
+    char name[GUARD_FD_PATH_SIZE];
     ssize_t n;
 
-    guard_fd_path(fd, path);
-    n = readlink(path, text, PATH_MAX - 1);
+    guard_fd_name(fd, name);
+    n = readlinkat(guard->fds_fd, name, text, PATH_MAX - 1);
     if (n < 0)
         return -errno;
     if (n >= PATH_MAX - 1)
@@ -70,7 +75,7 @@ bool guard_is_own(const struct guard *guard, int fd)
     char text[PATH_MAX];
     static const char top[] = "/proc/";
 
-    if (guard_location(fd, text) < 0)
+    if (guard_location(guard, fd, text) < 0)
         return true;
     return strncmp(text, top, sizeof top - 1) == 0 && is_own_number(guard, text + sizeof top - 1);
 }
@@ -250,7 +255,10 @@ int guard_walk(const struct guard_call *call, int start_fd, const char *path)
 
 void guard_place_close(struct guard_place *place)
 {
-    cleanup_close(&place->fd);
+    if (!place->borrowed)
+        cleanup_close(&place->fd);
+    place->fd = -1;
+    place->borrowed = false;
 }
 
 /* Where the last component begins; trailing slashes are part of it. "/" has no other part. */
@@ -286,43 +294,50 @@ static int take_name(struct guard_place *place, const char *name, size_t length)
     return 0;
 }
 
+/* Its folder is known: what else there is to know of it. */
+static void look_at_folder(const struct guard_call *call, struct guard_place *place)
+{
+    place->mount = guard_mount_of(call->guard, place->fd);
+    place->proc = (place->mount & GUARD_MOUNT_PROC) != 0;
+}
+
 /* The folder `path` below `start_fd`, by the kernel where it is safe. */
 static int open_folder(const struct guard_call *call, int start_fd, const char *path,
-                       bool *ret_slow)
+                       struct guard_place *place)
 {
     const struct open_how how = {
         .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
         .resolve = RESOLVE_NO_MAGICLINKS,
     };
-    int fd = kernel_result(syscall(SYS_openat2, start_fd, path, &how, sizeof how));
     struct stat status;
 
-    if (fd >= 0 && !guard_is_proc(fd))
-        return fd;
-    if (fd < 0 && fd != -ELOOP)
-        return fd;
-    cleanup_close(&fd);
-    *ret_slow = true;
-    fd = guard_walk(call, start_fd, path);
-    if (fd >= 0 && (fstat(fd, &status) < 0 || !S_ISDIR(status.st_mode))) {
-        cleanup_close(&fd);
+    place->fd = kernel_result(syscall(SYS_openat2, start_fd, path, &how, sizeof how));
+    if (place->fd >= 0)
+        look_at_folder(call, place);
+    if (place->fd >= 0 ? !place->proc : place->fd != -ELOOP)
+        return place->fd;
+    cleanup_close(&place->fd);
+    place->slow = true;
+    place->fd = guard_walk(call, start_fd, path);
+    if (place->fd >= 0 && (fstat(place->fd, &status) < 0 || !S_ISDIR(status.st_mode))) {
+        cleanup_close(&place->fd);
         return -ENOTDIR;
     }
-    return fd;
+    if (place->fd >= 0)
+        look_at_folder(call, place);
+    return place->fd;
 }
 
 static int find_below(const struct guard_call *call, int start_fd, const char *path, size_t size,
                       struct guard_place *place)
 {
     char folder[PATH_MAX];
+    int r;
 
     memcpy(folder, path, size);
     folder[size] = '\0';
-    place->fd = open_folder(call, start_fd, folder, &place->slow);
-    if (place->fd < 0)
-        return place->fd;
-    place->proc = place->slow && guard_is_proc(place->fd);
-    return 0;
+    r = open_folder(call, start_fd, folder, place);
+    return r < 0 ? r : 0;
 }
 
 /* The start is the folder: it is taken. */
@@ -331,7 +346,7 @@ static int find_here(const struct guard_call *call, int start_fd, struct guard_p
     if (start_fd < 0)
         return -errno;
     place->fd = start_fd;
-    place->proc = guard_is_proc(place->fd);
+    look_at_folder(call, place);
     return place->proc && guard_is_own(call->guard, place->fd) ? -EACCES : 0;
 }
 
@@ -351,11 +366,7 @@ int guard_find(const struct guard_call *call, int base_fd, int dir_fd, const cha
     r = take_name(ret_place, path + start, length);
     if (r < 0)
         return r;
-    if (path[0] == '/') {
-        start_fd = opened = open("/", O_PATH | O_CLOEXEC);
-        if (opened < 0)
-            return -errno;
-    } else if (base_fd < 0) {
+    if (path[0] != '/' && base_fd < 0) {
         start_fd = opened = guard_open_start(call, dir_fd);
         if (opened < 0)
             return opened;
@@ -366,10 +377,34 @@ int guard_find(const struct guard_call *call, int base_fd, int dir_fd, const cha
                      ret_place);
 }
 
-int guard_locate(struct guard *guard, struct guard_place *place)
+int guard_find_second(const struct guard_call *call, const struct guard_place *first,
+                      struct guard_place *ret_place)
 {
-    const int r =
-        guard_is_foreign(guard, place->fd) ? -EXDEV : guard_location(place->fd, place->location);
+    const char *path = call->path[1], *before = call->path[0];
+    size_t length, before_length;
+    const size_t start = split(path, &length);
+    int r;
+
+    if (path[0] == '\0' || start != split(before, &before_length) ||
+        memcmp(path, before, start) != 0 || (path[0] != '/' && call->dir_fd[0] != call->dir_fd[1]))
+        return guard_find(call, -1, call->dir_fd[1], path, ret_place);
+    guard_place_close(ret_place);
+    r = take_name(ret_place, path + start, length);
+    if (r < 0)
+        return r;
+    ret_place->fd = first->fd;
+    ret_place->borrowed = true;
+    ret_place->mount = first->mount;
+    ret_place->proc = first->proc;
+    ret_place->slow = first->slow;
+    return 0;
+}
+
+int guard_locate(const struct guard *guard, struct guard_place *place)
+{
+    const int r = (place->mount & GUARD_MOUNT_FOREIGN) != 0
+                      ? -EXDEV
+                      : guard_location(guard, place->fd, place->location);
 
     if (r < 0)
         return r;
@@ -392,6 +427,17 @@ static int follow(struct guard_place *place, int link_fd, char *path, int *base_
     return 0;
 }
 
+int guard_open_named(const struct guard_call *call, const struct guard_place *place)
+{
+    AUTO_CLOSE int fd = openat(place->fd, place->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0)
+        return -errno;
+    if ((guard_mount_of(call->guard, fd) & GUARD_MOUNT_PROC) != 0 && guard_is_own(call->guard, fd))
+        return -EACCES;
+    return TAKE_FD(fd);
+}
+
 int guard_find_object(struct guard_call *call, int dir_fd, char *path, bool follow_last)
 {
     AUTO_CLOSE int base_fd = -1;
@@ -404,10 +450,12 @@ int guard_find_object(struct guard_call *call, int dir_fd, char *path, bool foll
 
         if (r < 0)
             return r;
+        if (!follow_last)
+            return guard_open_named(call, &place);
         fd = openat(place.fd, place.name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 || fstat(fd, &status) < 0)
             return -errno;
-        if (!S_ISLNK(status.st_mode) || !follow_last)
+        if (!S_ISLNK(status.st_mode))
             return guard_is_proc(fd) && guard_is_own(call->guard, fd) ? -EACCES : TAKE_FD(fd);
         if (place.proc)
             return guard_walk(call, place.fd, place.name);
