@@ -57,6 +57,7 @@ int run_guard_open(const struct job_request *request, struct err *err)
     }
     fd = path_open_below(folder_fd, FILE_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd >= 0 && fcntl(fd, F_OFD_GETLK, &probe) == 0) {
+        guard_lock_make_board(fd);
         r = hold_places(fd, request->policy, err);
         return r < 0 ? r : TAKE_FD(fd);
     }

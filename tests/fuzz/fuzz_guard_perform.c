@@ -240,7 +240,7 @@ static void make_world(void)
     (void) pthread_mutex_init(&world.guard.made_mutex, NULL);
     (void) pthread_mutex_init(&world.guard.blocked_mutex, NULL);
     world.call.guard = &world.guard;
-    world.call.lock_fd = world.guard.settings.lock_fds[0];
+    world.call.lock.fd = world.guard.settings.lock_fds[0];
     world.call.umask_now = 022;
 }
 

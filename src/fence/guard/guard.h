@@ -65,6 +65,10 @@ uint64_t guard_finish(struct guard *guard);
  */
 int guard_hold_place(int lock_fd, const char *path, struct err *err) MUST_CHECK;
 
+/* Gives the lock's file room for what makes the lock cheaper (lock.c), where that can be: before
+ * guard_start, by whoever opens it. */
+void guard_lock_make_board(int lock_fd);
+
 /* Whether this kernel lets a guard work, by doing it: a child with the filter makes one folder,
  * which never comes into existence. 0, or fence.guard-* with what is missing. Forks; takes about 1
  * ms. */

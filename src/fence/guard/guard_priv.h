@@ -60,6 +60,15 @@ struct guard_draft {
     int name_fd, text_fd;
 };
 
+/* One thread's lock. */
+struct guard_board;
+struct guard_lock {
+    int fd; /* an open file description of its own */
+    enum { GUARD_HOLD_SEAT, GUARD_HOLD_SHARED, GUARD_HOLD_EXCLUSIVE } hold; /* the last one */
+    struct guard_board *board;                                              /* NULL: none */
+    _Atomic uint32_t *seat;                                                 /* NULL: none */
+};
+
 /* An inode, and not the next one of that number: file systems give a number again at once. One
  * without times of birth (0) leaves that open; there a number is forgotten when the job takes the
  * name away. */
@@ -71,6 +80,7 @@ struct guard {
     struct guard_settings settings;
     pid_t pid;
     int fds_fd;                /* O_PATH of /proc/self/fd */
+    struct guard_board *board; /* of the lock */
     atomic_bool umask_changed; /* some task has another one than the command started with */
     atomic_uint umask_calls;   /* how often a task has set its own */
     _Atomic uint64_t mounts_known[GUARD_MOUNTS_KNOWN]; /* of ours, as they were met */
@@ -114,7 +124,7 @@ struct guard_attribute {
 struct guard_call {
     struct guard *guard;
     const struct guard_row *row;
-    int lock_fd;
+    struct guard_lock lock;
     mode_t umask_now; /* of this thread */
     struct {
         pid_t tid;
@@ -356,9 +366,13 @@ int guard_read_file(int dir_fd, const char *name, char *text, size_t room, size_
 /* ---- lock.c: one for all jobs of the owner -----------------------------------------------------
  */
 
-int guard_lock_shared(int lock_fd) MUST_CHECK;
-int guard_lock_exclusive(int lock_fd) MUST_CHECK;
-void guard_unlock(int lock_fd);
+/* The board of the lock's file; NULL: this file has none. */
+struct guard_board *guard_lock_map(int lock_fd);
+/* Gives `lock`, which has its `fd`, a seat on it, where one is free. */
+void guard_lock_sit(struct guard_lock *lock, struct guard_board *board);
+int guard_lock_shared(struct guard_lock *lock) MUST_CHECK;
+int guard_lock_exclusive(struct guard_lock *lock) MUST_CHECK;
+void guard_unlock(struct guard_lock *lock);
 /* Whether some job's guard_hold_place() is about this folder. */
 bool guard_is_held_place(const struct guard *guard, const struct stat *status);
 

@@ -246,7 +246,8 @@ static int start_thread(struct guard *guard, unsigned index, struct err *err)
         return err_memory(err);
     }
     call->guard = guard;
-    call->lock_fd = guard->settings.lock_fds[index];
+    call->lock.fd = guard->settings.lock_fds[index];
+    guard_lock_sit(&call->lock, guard->board);
     call->umask_now = guard->settings.umask;
     call->pidfd = -1;
     error = pthread_attr_init(&attributes);
@@ -284,6 +285,7 @@ int guard_start(const struct guard_settings *settings, struct guard **ret_guard,
     (void) pthread_cond_init(&guard->blocked_some, NULL);
     guard_catch_interrupts();
     wake_in_step(settings->listener_fd);
+    guard->board = guard_lock_map(settings->lock_fds[0]);
     guard->fds_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
     r = guard->fds_fd < 0 ? err_set(err, errno, "fence.guard-proc", "cannot open '/proc/self/fd'")
                           : check_kernel(err);
@@ -302,7 +304,8 @@ uint64_t guard_finish(struct guard *guard)
 
     if (guard == NULL)
         return 0;
-    call.lock_fd = guard->settings.lock_fds[GUARD_THREADS];
+    call.lock.fd = guard->settings.lock_fds[GUARD_THREADS];
+    call.lock.board = guard->board;
     guard_settle(&call, true);
     (void) pthread_mutex_lock(&guard->denied_mutex);
     count = guard->denied_count;

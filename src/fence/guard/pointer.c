@@ -217,7 +217,7 @@ void guard_settle(struct guard_call *call, bool last)
     struct guard *guard = call->guard;
     size_t i = 0;
 
-    if (atomic_load(&guard->pending_count) == 0 || guard_lock_exclusive(call->lock_fd) < 0)
+    if (atomic_load(&guard->pending_count) == 0 || guard_lock_exclusive(&call->lock) < 0)
         return;
     while (i < atomic_load(&guard->pending_count)) {
         if (settle(call, &guard->pending[i], last))
@@ -225,5 +225,5 @@ void guard_settle(struct guard_call *call, bool last)
         else
             i++;
     }
-    guard_unlock(call->lock_fd);
+    guard_unlock(&call->lock);
 }
