@@ -118,13 +118,14 @@ static json_t *make_notes(const struct work *work)
 
     if (work->file.linked)
         note(notes, "'%s' is a symlink: the file is '%s'", work->path, work->file.path);
-    if (work->wish.project != NULL)
+    if (work->wish.project != NULL) {
         note(notes,
              client->guarded
                  ? "'%s' lies in the project, where commands in a pen cannot change it"
                  : "'%s' lies in the project, and commands in a pen can change it: look "
                    "at it before %s reads it",
              work->path, client->title);
+    }
     if (work->words != NULL && work->wish.pen != NULL)
         note(notes, "only a pen is of use to it: 'wattle pens add' makes '%s' one", work->wish.pen);
     else if (work->words != NULL)

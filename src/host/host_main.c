@@ -289,7 +289,7 @@ int main(int argc, char **argv)
         (void) fprintf(stderr, "usage: wattle-host FOLDER | --check STATE_DIR\n");
         return EXIT_USAGE;
     }
-    /* Looks through a pen run in threads, whose own heaps would stay as large as the largest look. */
+    /* Looks through pens run in threads; a heap of each would stay as large as its largest look. */
     (void) mallopt(M_ARENA_MAX, 1);
     (void) umask(077);
     (void) signal(SIGPIPE, SIG_IGN);

@@ -1,5 +1,5 @@
 // The protocol's own tests know servers over HTTP only: shim.mjs COMMAND [ARGUMENT...] puts one that
-// talks on stdin and stdout behind http://127.0.0.1:PORT/mcp, and prints that address. What HTTP
+// talks on stdin and stdout behind http://localhost:PORT/mcp, and prints that address. What HTTP
 // itself asks for (headers, streams that are taken up again, foreign hosts) is not what is tested.
 //
 // Each session of the protocol with a handshake is a process of its own; all requests without a
@@ -101,4 +101,4 @@ const server = createServer((request, response) => {
     let body = "";
     request.setEncoding("utf8").on("data", (some) => { body += some; }).on("end", () => serve(request, response, body));
 });
-server.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${server.address().port}/mcp`));
+server.listen(0, "localhost", () => console.log(`http://localhost:${server.address().port}/mcp`));
