@@ -35,8 +35,8 @@ static int run(const struct values *values, struct err *err)
 
 static const struct option_group *const groups[] = {&options_help, NULL};
 static const char *const names[] = {
-    "run",  "policy", "mcp",    "pens",       "chats",   "jobs", "grants",
-    "host", "held",   "doctor", "completion", "version", "help", NULL,
+    "run",  "policy", "mcp",    "setup",      "pens",    "chats", "jobs", "grants",
+    "host", "held",   "doctor", "completion", "version", "help",  NULL,
 };
 
 const struct cmd cmd_help = {

@@ -146,7 +146,12 @@ static inline void get_chat(struct world *world, const char *pen, const char *na
 static inline struct store_grant grant_of(const char *pen, const char *chat, const char *path)
 {
     struct store_grant grant = {
-        .executable = {(char *) (uintptr_t) path, 1, 2, 3, 4, 5},
+        .executable = {.path = (char *) (uintptr_t) path,
+                       .dev = 1,
+                       .inode = 2,
+                       .size_bytes = 3,
+                       .mtime_ns = 4,
+                       .ctime_ns = 5},
     };
 
     (void) snprintf(grant.pen, sizeof grant.pen, "%s", pen);

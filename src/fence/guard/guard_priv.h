@@ -267,14 +267,6 @@ int guard_judge(struct guard_call *call, struct guard_judged *judged);
 /* Whether what is called by a descriptor lies where nothing is guarded. It stays so: see
  * change_object() in perform_mode.c. */
 bool guard_object_is_free(struct guard_call *call, int fd);
-/* `err` NULL: the reason of the rule. */
-void guard_report(struct guard_call *call, const struct guard_judged *judged,
-                  const struct err *err);
-
-/* The answer to a call whose text cannot be vetted: reports it, with `why` instead of the rule's
- * reason (NULL: that). Returns -GUARD_REFUSED. */
-int guard_refuse_vet(struct guard_call *call, const struct guard_judged *judged, const char *why);
-#define GUARD_NO_TMPFILE "this file system has no files without a name, which vetting needs"
 
 /* Takes the lock, shared and if `step` wants exclusive, and calls it under it. */
 int guard_locked(struct guard_call *call,
@@ -286,6 +278,18 @@ void guard_note_made(struct guard_call *call, const struct guard_judged *judged)
  */
 bool guard_leaves_made(const struct guard_judged *judged, struct guard_object *ret_object);
 void guard_forget_made(struct guard *guard, const struct guard_object *object);
+
+/* ---- denied.c ---------------------------------------------------------------------------------
+ */
+
+/* `err` NULL: the reason of the rule. */
+void guard_report(struct guard_call *call, const struct guard_judged *judged,
+                  const struct err *err);
+
+/* The answer to a call whose text cannot be vetted: reports it, with `why` instead of the rule's
+ * reason (NULL: that). Returns -GUARD_REFUSED. */
+int guard_refuse_vet(struct guard_call *call, const struct guard_judged *judged, const char *why);
+#define GUARD_NO_TMPFILE "this file system has no files without a name, which vetting needs"
 
 /* ---- record.c: the list of made names. All under the lock the call is made under ----------------
  */
