@@ -147,8 +147,7 @@ static void what_is_no_line_is_set_aside_and_counted(void **state)
         "{\"event\":\"start\",\"v\":1,\"run\":\"0123\",\"time_ms\":5}\n",
         "{\"event\":\"rm\",\"v\":1,\"run\":\"0123456789abcdef\",\"time_ms\":5}\n",
         "{\"event\":\"start\",\"v\":1,\"run\":\"0123456789abcdef\",\"time_ms\":-5}\n",
-        "{\"event\":\"start\",\"event\":\"exit\",\"v\":1,\"run\":\"0123456789abcdef\",\"time_ms\":"
-        "5}\n",
+        "{\"event\":\"start\",\"event\":\"exit\",\"v\":1,\"run\":\"0123456789abcdef\"}\n",
         "{\"event\":\"start\",\"v\":1,\"run\":\"0123456789abc\\u0000de\",\"time_ms\":5}\n",
         "\xff\xfe\033[31m\n",
         "{\"event\":\"start\",\"v\":1,\"run\":\"01{\"event\":\"start\",\"v\":1}\n",
