@@ -165,7 +165,8 @@ static int say(const struct work *work, const char *action, const char *what, st
     if (work->values->json)
         return print_json(work, action, notes, err);
     report_line("%s '%s'", what, work->path);
-    json_array_foreach(notes, i, text) report_line("note: %s", json_string_value(text));
+    for (i = 0; (text = json_array_get(notes, i)) != NULL; i++)
+        report_line("note: %s", json_string_value(text));
     return 0;
 }
 

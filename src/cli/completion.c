@@ -175,14 +175,15 @@ static void bash_value(const struct option_row *row, struct buf *text)
     (void) buf_add_text(text, "' -- \"$cur\")) ;;\n");
 }
 
-/* Rows are shared between commands: whether a command before `index` has this one already. */
+/* What follows an option is the same for every command that has one of that name: whether a command
+ * before `index` has. */
 static bool row_was_seen(const struct option_row *row, size_t index)
 {
     const struct option_row *other;
 
     for (size_t i = 0; i < index; i++) {
         for (size_t k = 0; (other = option_at(cmd_at(i)->groups, k)) != NULL; k++) {
-            if (other == row)
+            if (str_equal(other->name, row->name))
                 return true;
         }
     }

@@ -142,6 +142,27 @@ static void help_names_the_true_defaults(void **state)
     assert_int_equal(limits->tmp_bytes, 256 << 20);
 }
 
+/* The script of bash asks no more than the option's name. */
+static void options_of_one_name_complete_alike(void **state)
+{
+    const struct option_row *row, *other;
+
+    (void) state;
+    for (size_t i = 0; cmd_at(i) != NULL; i++) {
+        for (size_t k = 0; (row = option_at(cmd_at(i)->groups, k)) != NULL; k++) {
+            for (size_t j = 0; j < i; j++) {
+                for (size_t m = 0; (other = option_at(cmd_at(j)->groups, m)) != NULL; m++) {
+                    if (!str_equal(other->name, row->name))
+                        continue;
+                    assert_int_equal(other->letter, row->letter);
+                    assert_int_equal(other->complete, row->complete);
+                    assert_ptr_equal(other->words, row->words);
+                }
+            }
+        }
+    }
+}
+
 static void completion_scripts_know_every_option(void **state)
 {
     const struct option_row *row;
@@ -254,6 +275,7 @@ int main(void)
         cmocka_unit_test(unknown_commands_are_answered_with_the_nearest),
         cmocka_unit_test(help_and_man_page_show_every_option),
         cmocka_unit_test(help_names_the_true_defaults),
+        cmocka_unit_test(options_of_one_name_complete_alike),
         cmocka_unit_test(completion_scripts_know_every_option),
         cmocka_unit_test(other_shells_have_no_script),
         cmocka_unit_test(help_completes_every_command),
