@@ -1,11 +1,12 @@
 /* The owner's files. Every key there is stands in one of the tables below, with its reader; what is
- * in no table is refused. The schema shipped, contrib/policy.schema.json, says the same. */
+ * in no table is refused. Those of paths are in settings_path.c. The schema shipped,
+ * contrib/policy.schema.json, says the same. */
 #include "policy/settings.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "base/path.h"
 #include "base/str.h"
+#include "policy/settings_priv.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -19,49 +20,31 @@
 #define JOBS_MAX UINT64_C(1024)            /* each is a few processes and descriptors */
 #define RECORDS_MAX UINT64_C(1000000)
 
-struct reader {
-    const char *name; /* of the file */
-    const char *home;
-    enum settings_source source;
-    struct settings *settings; /* being filled */
-};
-
-struct key {
-    const char *path; /* from the top: "filesystem.allowRead"; NULL ends a table */
-    int (*read)(struct reader *reader, const struct key *key, json_t *value, struct err *err);
-    bool tightens;        /* the administrator may say it */
-    const struct key *in; /* an object: its keys */
-    enum policy_access access;
-    bool hold;
-    size_t offset; /* in struct settings */
-    uint64_t most;
-};
-
 /* ---- words for what is wrong ------------------------------------------------------------- */
 
-static const char *key_name(const struct key *key)
+static const char *key_name(const struct settings_key *key)
 {
     const char *dot = strrchr(key->path, '.');
 
     return dot == NULL ? key->path : dot + 1;
 }
 
-static int wrong_type(const struct reader *reader, const struct key *key, const char *expected,
-                      struct err *err)
+static int wrong_type(const struct settings_reader *reader, const struct settings_key *key,
+                      const char *expected, struct err *err)
 {
     return err_set(err, EINVAL, "settings.type", "%s: '%s' must be %s", reader->name, key->path,
                    expected);
 }
 
-static int wrong_value(const struct reader *reader, const struct key *key, const char *problem,
-                       const char *value, struct err *err)
+static int wrong_value(const struct settings_reader *reader, const struct settings_key *key,
+                       const char *problem, const char *value, struct err *err)
 {
     return err_set(err, EINVAL, "settings.value", "%s: '%s' %s: '%s'", reader->name, key->path,
                    problem, value);
 }
 
-static int unknown_key(const struct reader *reader, const struct key *object, const char *text,
-                       const struct key *keys, struct err *err)
+static int unknown_key(const struct settings_reader *reader, const struct settings_key *object,
+                       const char *text, const struct settings_key *keys, struct err *err)
 {
     const char *names[KEYS_MAX + 1] = {NULL};
     const char *nearest = NULL;
@@ -83,7 +66,7 @@ static int unknown_key(const struct reader *reader, const struct key *object, co
 
 /* ---- objects ----------------------------------------------------------------------------- */
 
-static const struct key *key_find(const struct key *keys, const char *name)
+static const struct settings_key *key_find(const struct settings_key *keys, const char *name)
 {
     for (; keys->path != NULL; keys++)
         if (str_equal(key_name(keys), name))
@@ -91,7 +74,8 @@ static const struct key *key_find(const struct key *keys, const char *name)
     return NULL;
 }
 
-static int read_member(struct reader *reader, const struct key *key, json_t *value, struct err *err)
+static int read_member(struct settings_reader *reader, const struct settings_key *key,
+                       json_t *value, struct err *err)
 {
     if (reader->source == SETTINGS_ADMIN && !key->tightens) {
         (void) err_set(err, EINVAL, "settings.admin",
@@ -104,15 +88,15 @@ static int read_member(struct reader *reader, const struct key *key, json_t *val
 }
 
 /* `object` is NULL for the whole file. */
-static int read_keys(struct reader *reader, const struct key *object, const struct key *keys,
-                     json_t *value, struct err *err)
+static int read_keys(struct settings_reader *reader, const struct settings_key *object,
+                     const struct settings_key *keys, json_t *value, struct err *err)
 {
     const char *name = NULL;
     json_t *member = NULL;
 
     json_object_foreach(value, name, member)
     {
-        const struct key *key = key_find(keys, name);
+        const struct settings_key *key = key_find(keys, name);
         int r = key == NULL ? unknown_key(reader, object, name, keys, err)
                             : read_member(reader, key, member, err);
 
@@ -122,7 +106,8 @@ static int read_keys(struct reader *reader, const struct key *object, const stru
     return 0;
 }
 
-static int read_object(struct reader *reader, const struct key *key, json_t *value, struct err *err)
+static int read_object(struct settings_reader *reader, const struct settings_key *key,
+                       json_t *value, struct err *err)
 {
     if (!json_is_object(value))
         return wrong_type(reader, key, "an object", err);
@@ -131,11 +116,11 @@ static int read_object(struct reader *reader, const struct key *key, json_t *val
 
 /* ---- lists of texts ---------------------------------------------------------------------- */
 
-/* Calls `each` for every text of a list; `expected` is said when it is none. */
-static int read_texts(struct reader *reader, const struct key *key, json_t *value,
-                      int (*each)(struct reader *reader, const struct key *key, const char *text,
-                                  struct err *err),
-                      struct err *err)
+int settings_read_texts(struct settings_reader *reader, const struct settings_key *key,
+                        json_t *value,
+                        int (*each)(struct settings_reader *reader, const struct settings_key *key,
+                                    const char *text, struct err *err),
+                        struct err *err)
 {
     if (!json_is_array(value))
         return wrong_type(reader, key, "a list of texts, like [\"...\"]", err);
@@ -150,8 +135,7 @@ static int read_texts(struct reader *reader, const struct key *key, json_t *valu
     return 0;
 }
 
-/* Appends `*text` and takes it over; on failure it stays the caller's. */
-static int add_text(char ***texts, size_t *count, char **text, struct err *err)
+int settings_add_text(char ***texts, size_t *count, char **text, struct err *err)
 {
     char **grown = reallocarray(*texts, *count + 1, sizeof *grown);
 
@@ -162,167 +146,10 @@ static int add_text(char ***texts, size_t *count, char **text, struct err *err)
     return 0;
 }
 
-/* ---- paths ------------------------------------------------------------------------------- */
-
-static int wrong_path(const struct reader *reader, const struct key *key, const char *problem,
-                      const char *text, struct err *err)
-{
-    return err_set(err, EINVAL, "settings.path", "%s: '%s' %s: '%s'", reader->name, key->path,
-                   problem, text);
-}
-
-static int unclean_path(const struct reader *reader, const struct key *key, const char *text,
-                        struct err *err)
-{
-    AUTO_FREE char *plain = NULL;
-    const char *tilde = text[0] == '~' ? "~" : "";
-    const char *rest = text + strlen(tilde);
-
-    if (path_normalize(rest, "/", NULL, &plain, NULL) < 0)
-        return wrong_path(reader, key, "has a path that is too long", text, err);
-    (void) wrong_path(reader, key, "has a path that is not plain", text, err);
-    if (str_equal(plain, "/"))
-        return err_hint(err, "name a folder in it, without '.', '..', '//' or a '/' at its end");
-    return err_hint(err, "write '%s%s'", tilde, plain);
-}
-
-/* "~", "~/x" or "/x", clean; never "/" itself, and nothing that looks like a pattern: those would
- * be taken as names here and quietly match nothing. */
-static int check_path(const struct reader *reader, const struct key *key, const char *text,
-                      struct err *err)
-{
-    const char *rest = text[0] == '~' ? text + 1 : text;
-
-    if (rest[0] != '/' && !str_equal(text, "~")) {
-        (void) wrong_path(reader, key, "has a path that is not absolute", text, err);
-        return err_hint(err, "write it from '/' or '~/' on; variables are not expanded");
-    }
-    if (strpbrk(text, "*?[]") != NULL) {
-        (void) wrong_path(reader, key, "has a pattern where a path is needed", text, err);
-        return err_hint(err, "name the files or the folder that holds them");
-    }
-    if (str_equal(text, "/")) {
-        (void) wrong_path(reader, key, "names the whole system", text, err);
-        return err_hint(err, key->access == POLICY_HIDE
-                                 ? "leave it out: what is not named is hidden already"
-                                 : "name the folders that are meant");
-    }
-    if (str_equal(text, "~") || (path_is_clean(rest) && rest[1] != '\0'))
-        return 0;
-    return unclean_path(reader, key, text, err);
-}
-
-static int read_path(const struct reader *reader, const struct key *key, const char *text,
-                     char **ret_path, struct err *err)
-{
-    AUTO_FREE char *path = NULL;
-    int r = check_path(reader, key, text, err);
-
-    if (r < 0)
-        return r;
-    path = text[0] != '~' ? strdup(text) : path_join(reader->home, text[1] == '\0' ? "" : text + 2);
-    if (path == NULL)
-        return err_memory(err);
-    if (!path_is_clean(path))
-        return wrong_path(reader, key, "has a path that is too long", text, err);
-    *ret_path = TAKE_PTR(path);
-    return 0;
-}
-
-static int add_path(struct reader *reader, const struct key *key, const char *text, struct err *err)
-{
-    struct settings *settings = reader->settings;
-    struct settings_path *paths = NULL;
-    char *path = NULL;
-    int r = read_path(reader, key, text, &path, err);
-
-    if (r < 0)
-        return r;
-    paths = reallocarray(settings->paths, settings->path_count + 1, sizeof *paths);
-    if (paths == NULL) {
-        free(path);
-        return err_memory(err);
-    }
-    settings->paths = paths;
-    paths[settings->path_count++] =
-        (struct settings_path){.path = path, .access = key->access, .hold = key->hold};
-    return 0;
-}
-
-static int read_paths(struct reader *reader, const struct key *key, json_t *value, struct err *err)
-{
-    return read_texts(reader, key, value, add_path, err);
-}
-
-/* Relative, it is a name in each tree that can be written. */
-static bool means_pattern(const char *text)
-{
-    return policy_is_pattern(text) || (text[0] != '/' && text[0] != '~');
-}
-
-static int add_deny_write(struct reader *reader, const struct key *key, const char *text,
-                          struct err *err)
-{
-    const bool in_home = str_starts(text, "~/");
-    const char *fault = policy_pattern_fault(text + in_home);
-    AUTO_FREE char *pattern = NULL;
-
-    if (!means_pattern(text))
-        return add_path(reader, key, text, err);
-    if (fault != NULL) {
-        (void) err_set(err, EINVAL, "settings.pattern", "%s: '%s' has a pattern that %s: '%s'",
-                       reader->name, key->path, fault, text);
-        return err_hint(err, "%s", policy_pattern_hint);
-    }
-    pattern = in_home ? path_join(reader->home, text + 2) : strdup(text);
-    if (pattern == NULL)
-        return err_memory(err);
-    return add_text(&reader->settings->patterns, &reader->settings->pattern_count, &pattern, err);
-}
-
-static int read_deny_write(struct reader *reader, const struct key *key, json_t *value,
-                           struct err *err)
-{
-    return read_texts(reader, key, value, add_deny_write, err);
-}
-
-static int add_socket(struct reader *reader, const struct key *key, const char *text,
-                      struct err *err)
-{
-    AUTO_FREE char *path = NULL;
-    int r = read_path(reader, key, text, &path, err);
-
-    return r < 0 ? r
-                 : add_text(&reader->settings->unix_sockets, &reader->settings->unix_count, &path,
-                            err);
-}
-
-static int read_sockets(struct reader *reader, const struct key *key, json_t *value,
-                        struct err *err)
-{
-    return read_texts(reader, key, value, add_socket, err);
-}
-
-/* The same path twice is harmless, and so is one that is not there. */
-static int add_search(struct reader *reader, const struct key *key, const char *text,
-                      struct err *err)
-{
-    AUTO_FREE char *path = NULL;
-    int r = read_path(reader, key, text, &path, err);
-
-    return r < 0 ? r
-                 : add_text(&reader->settings->search, &reader->settings->search_count, &path, err);
-}
-
-static int read_search(struct reader *reader, const struct key *key, json_t *value, struct err *err)
-{
-    reader->settings->search_given = true;
-    return read_texts(reader, key, value, add_search, err);
-}
-
 /* ---- environment, network, layers -------------------------------------------------------- */
 
-static int add_env(struct reader *reader, const struct key *key, const char *text, struct err *err)
+static int add_env(struct settings_reader *reader, const struct settings_key *key, const char *text,
+                   struct err *err)
 {
     AUTO_FREE char *copy = NULL;
 
@@ -333,16 +160,17 @@ static int add_env(struct reader *reader, const struct key *key, const char *tex
     copy = strdup(text);
     if (copy == NULL)
         return err_memory(err);
-    return add_text(&reader->settings->env, &reader->settings->env_count, &copy, err);
+    return settings_add_text(&reader->settings->env, &reader->settings->env_count, &copy, err);
 }
 
-static int read_env(struct reader *reader, const struct key *key, json_t *value, struct err *err)
+static int read_env(struct settings_reader *reader, const struct settings_key *key, json_t *value,
+                    struct err *err)
 {
-    return read_texts(reader, key, value, add_env, err);
+    return settings_read_texts(reader, key, value, add_env, err);
 }
 
-static int refuse_domain(struct reader *reader, const struct key *key, const char *text,
-                         struct err *err)
+static int refuse_domain(struct settings_reader *reader, const struct settings_key *key,
+                         const char *text, struct err *err)
 {
     (void) err_set(err, EINVAL, "settings.network-not-built",
                    "%s: '%s' names '%s', but network by host name is not built yet", reader->name,
@@ -350,27 +178,27 @@ static int refuse_domain(struct reader *reader, const struct key *key, const cha
     return err_hint(err, "leave the list empty; a run then has no network but its own loopback");
 }
 
-static int read_allowed_domains(struct reader *reader, const struct key *key, json_t *value,
-                                struct err *err)
+static int read_allowed_domains(struct settings_reader *reader, const struct settings_key *key,
+                                json_t *value, struct err *err)
 {
-    return read_texts(reader, key, value, refuse_domain, err);
+    return settings_read_texts(reader, key, value, refuse_domain, err);
 }
 
 /* Nothing is reachable yet, so what is denied is denied. */
-static int keep_denied(struct reader *reader, const struct key *key, const char *text,
-                       struct err *err)
+static int keep_denied(struct settings_reader *reader, const struct settings_key *key,
+                       const char *text, struct err *err)
 {
     return *text != '\0' ? 0 : wrong_value(reader, key, "has an empty name", text, err);
 }
 
-static int read_denied_domains(struct reader *reader, const struct key *key, json_t *value,
-                               struct err *err)
+static int read_denied_domains(struct settings_reader *reader, const struct settings_key *key,
+                               json_t *value, struct err *err)
 {
-    return read_texts(reader, key, value, keep_denied, err);
+    return settings_read_texts(reader, key, value, keep_denied, err);
 }
 
-static int one_of(const struct reader *reader, const struct key *key, const char *text,
-                  const char *const *names, struct err *err)
+static int one_of(const struct settings_reader *reader, const struct settings_key *key,
+                  const char *text, const char *const *names, struct err *err)
 {
     const char *nearest = NULL;
 
@@ -384,8 +212,8 @@ static int one_of(const struct reader *reader, const struct key *key, const char
                            : err_hint(err, "did you mean '%s'?", nearest);
 }
 
-static int add_require(struct reader *reader, const struct key *key, const char *text,
-                       struct err *err)
+static int add_require(struct settings_reader *reader, const struct settings_key *key,
+                       const char *text, struct err *err)
 {
     static const char *const names[] = {"landlock", "memory", "processes", "guard", NULL};
     static const unsigned bits[] = {POLICY_REQUIRE_LANDLOCK, POLICY_REQUIRE_MEMORY,
@@ -398,13 +226,14 @@ static int add_require(struct reader *reader, const struct key *key, const char 
     return 0;
 }
 
-static int read_require(struct reader *reader, const struct key *key, json_t *value,
-                        struct err *err)
+static int read_require(struct settings_reader *reader, const struct settings_key *key,
+                        json_t *value, struct err *err)
 {
-    return read_texts(reader, key, value, add_require, err);
+    return settings_read_texts(reader, key, value, add_require, err);
 }
 
-static int read_caches(struct reader *reader, const struct key *key, json_t *value, struct err *err)
+static int read_caches(struct settings_reader *reader, const struct settings_key *key,
+                       json_t *value, struct err *err)
 {
     static const char *const names[] = {"pen", "job", NULL};
     static const enum policy_caches caches[] = {POLICY_CACHES_PEN, POLICY_CACHES_JOB};
@@ -420,8 +249,8 @@ static int read_caches(struct reader *reader, const struct key *key, json_t *val
     return 0;
 }
 
-static int read_shared_links(struct reader *reader, const struct key *key, json_t *value,
-                             struct err *err)
+static int read_shared_links(struct settings_reader *reader, const struct settings_key *key,
+                             json_t *value, struct err *err)
 {
     if (!json_is_boolean(value))
         return wrong_type(reader, key, "true or false", err);
@@ -430,8 +259,8 @@ static int read_shared_links(struct reader *reader, const struct key *key, json_
     return 0;
 }
 
-static int read_follow_git(struct reader *reader, const struct key *key, json_t *value,
-                           struct err *err)
+static int read_follow_git(struct settings_reader *reader, const struct settings_key *key,
+                           json_t *value, struct err *err)
 {
     if (!json_is_boolean(value))
         return wrong_type(reader, key, "true or false", err);
@@ -440,19 +269,22 @@ static int read_follow_git(struct reader *reader, const struct key *key, json_t 
     return 0;
 }
 
-static int read_schema(struct reader *reader, const struct key *key, json_t *value, struct err *err)
+static int read_schema(struct settings_reader *reader, const struct settings_key *key,
+                       json_t *value, struct err *err)
 {
     return json_is_string(value) ? 0 : wrong_type(reader, key, "a text", err);
 }
 
 /* ---- bounds ------------------------------------------------------------------------------ */
 
-static void set_limit(struct reader *reader, const struct key *key, uint64_t value)
+static void set_limit(struct settings_reader *reader, const struct settings_key *key,
+                      uint64_t value)
 {
     memcpy((char *) reader->settings + key->offset, &value, sizeof value);
 }
 
-static int read_size(struct reader *reader, const struct key *key, json_t *value, struct err *err)
+static int read_size(struct settings_reader *reader, const struct settings_key *key, json_t *value,
+                     struct err *err)
 {
     static const char expected[] = "a size above 0, like \"512M\", or a number of bytes";
     uint64_t bytes = 0;
@@ -465,7 +297,8 @@ static int read_size(struct reader *reader, const struct key *key, json_t *value
     return 0;
 }
 
-static int read_count(struct reader *reader, const struct key *key, json_t *value, struct err *err)
+static int read_count(struct settings_reader *reader, const struct settings_key *key, json_t *value,
+                      struct err *err)
 {
     json_int_t count = json_integer_value(value);
 
@@ -478,8 +311,8 @@ static int read_count(struct reader *reader, const struct key *key, json_t *valu
     return 0;
 }
 
-static int read_duration(struct reader *reader, const struct key *key, json_t *value,
-                         struct err *err)
+static int read_duration(struct settings_reader *reader, const struct settings_key *key,
+                         json_t *value, struct err *err)
 {
     uint64_t duration_ms = 0;
 
@@ -499,21 +332,22 @@ enum { OWNER_ONLY = false, TIGHTENS = true };
 #define LIMIT(field) .offset = offsetof(struct settings, limits.field)
 #define VALUE(field) .offset = offsetof(struct settings, field)
 
-static const struct key network_keys[] = {
+static const struct settings_key network_keys[] = {
     KEY("network.allowedDomains", read_allowed_domains, OWNER_ONLY),
     KEY("network.deniedDomains", read_denied_domains, TIGHTENS),
     {.path = NULL},
 };
 
-static const struct key filesystem_keys[] = {
-    KEY("filesystem.allowRead", read_paths, OWNER_ONLY, .access = POLICY_READ),
-    KEY("filesystem.allowWrite", read_paths, OWNER_ONLY, .access = POLICY_WRITE),
-    KEY("filesystem.denyRead", read_paths, TIGHTENS, .access = POLICY_HIDE),
-    KEY("filesystem.denyWrite", read_deny_write, TIGHTENS, .access = POLICY_READ, .hold = true),
+static const struct settings_key filesystem_keys[] = {
+    KEY("filesystem.allowRead", settings_read_paths, OWNER_ONLY, .access = POLICY_READ),
+    KEY("filesystem.allowWrite", settings_read_paths, OWNER_ONLY, .access = POLICY_WRITE),
+    KEY("filesystem.denyRead", settings_read_paths, TIGHTENS, .access = POLICY_HIDE),
+    KEY("filesystem.denyWrite", settings_read_deny_write, TIGHTENS, .access = POLICY_READ,
+        .hold = true),
     {.path = NULL},
 };
 
-static const struct key limit_keys[] = {
+static const struct settings_key limit_keys[] = {
     KEY("wattle.limits.memory", read_size, TIGHTENS, LIMIT(memory_bytes)),
     KEY("wattle.limits.processes", read_count, TIGHTENS, LIMIT(processes), .most = PROCESSES_MAX),
     KEY("wattle.limits.openFiles", read_count, TIGHTENS, LIMIT(open_files), .most = OPEN_FILES_MAX),
@@ -523,7 +357,7 @@ static const struct key limit_keys[] = {
     {.path = NULL},
 };
 
-static const struct key preflight_keys[] = {
+static const struct settings_key preflight_keys[] = {
     KEY("wattle.preflight.entries", read_count, OWNER_ONLY, VALUE(preflight_entries),
         .most = ENTRIES_MAX),
     KEY("wattle.preflight.remember", read_duration, OWNER_ONLY, VALUE(preflight_remember_ms)),
@@ -532,7 +366,7 @@ static const struct key preflight_keys[] = {
     {.path = NULL},
 };
 
-static const struct key host_keys[] = {
+static const struct settings_key host_keys[] = {
     KEY("wattle.host.turnJobs", read_count, OWNER_ONLY, VALUE(host.turn_jobs), .most = JOBS_MAX),
     KEY("wattle.host.jobs", read_count, OWNER_ONLY, VALUE(host.jobs), .most = JOBS_MAX),
     KEY("wattle.host.deadlineLeast", read_duration, OWNER_ONLY, VALUE(host.deadline_least_ms)),
@@ -544,23 +378,23 @@ static const struct key host_keys[] = {
     {.path = NULL},
 };
 
-static const struct key wattle_keys[] = {
+static const struct settings_key wattle_keys[] = {
     KEY("wattle.limits", read_object, TIGHTENS, .in = limit_keys),
     KEY("wattle.timeout", read_duration, TIGHTENS, LIMIT(deadline_ms)),
     KEY("wattle.killAfter", read_duration, OWNER_ONLY, LIMIT(kill_after_ms)),
     KEY("wattle.env", read_env, OWNER_ONLY),
-    KEY("wattle.unix", read_sockets, OWNER_ONLY),
+    KEY("wattle.unix", settings_read_sockets, OWNER_ONLY),
     KEY("wattle.require", read_require, TIGHTENS),
     KEY("wattle.caches", read_caches, OWNER_ONLY),
     KEY("wattle.acceptSharedLinks", read_shared_links, OWNER_ONLY),
     KEY("wattle.followGit", read_follow_git, OWNER_ONLY),
     KEY("wattle.preflight", read_object, OWNER_ONLY, .in = preflight_keys),
-    KEY("wattle.path", read_search, OWNER_ONLY),
+    KEY("wattle.path", settings_read_search, OWNER_ONLY),
     KEY("wattle.host", read_object, OWNER_ONLY, .in = host_keys),
     {.path = NULL},
 };
 
-static const struct key top_keys[] = {
+static const struct settings_key top_keys[] = {
     KEY("$schema", read_schema, TIGHTENS),
     KEY("network", read_object, TIGHTENS, .in = network_keys),
     KEY("filesystem", read_object, TIGHTENS, .in = filesystem_keys),
@@ -577,7 +411,7 @@ int settings_parse(const char *text, size_t size, const char *name, const char *
 {
     AUTO(settings_freep) struct settings *settings = calloc(1, sizeof *settings);
     AUTO(json_free) json_t *json = NULL;
-    struct reader reader = {name, home, source, settings};
+    struct settings_reader reader = {name, home, source, settings};
     int r = 0;
 
     if (settings == NULL)
