@@ -3,8 +3,9 @@
  * A file that only the owner can change is mounted from the very file that was looked at, and its
  * identity tells whether it is still that. One in a tree that jobs can write could be changed in
  * place after any look; it is copied to a folder of wattle's, the copy is hashed, and the copy is
- * mounted read-only where the file lies. The same goes for the interpreters that '#!' names. What
- * an interpreter reads beside the script, and what a program loads, is not looked at. */
+ * mounted read-only where the file lies, which nobody moves meanwhile (fence/guard/hold.c). The
+ * same goes for the interpreters that '#!' names. What an interpreter reads beside the script, and
+ * what a program loads, is not looked at. */
 #ifndef WATTLE_HOST_COPY_H
 #define WATTLE_HOST_COPY_H
 

@@ -26,21 +26,6 @@ static int open_folder(const char *state_dir)
     return top_fd < 0 ? -errno : run_open_folder(top_fd, FOLDER, true);
 }
 
-static int hold_places(int lock_fd, const struct policy *policy, struct err *err)
-{
-    for (size_t i = 0; i < policy_rules(policy); i++) {
-        const struct policy_rule *rule = policy_rule_at(policy, i);
-        int r;
-
-        if (policy_resolve(policy, rule->path, NULL) != POLICY_WRITE)
-            continue;
-        r = guard_hold_place(lock_fd, rule->path, err);
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
 /* One file for all jobs, not one for each folder or device: a mount in one pen may be another's
  * pen, and nearly all hold it shared. */
 int run_guard_open(const struct job_request *request, struct err *err)
@@ -58,7 +43,7 @@ int run_guard_open(const struct job_request *request, struct err *err)
     fd = path_open_below(folder_fd, FILE_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd >= 0 && fcntl(fd, F_OFD_GETLK, &probe) == 0) {
         guard_lock_make_board(fd);
-        r = hold_places(fd, request->policy, err);
+        r = guard_hold_places(fd, request->policy, err);
         return r < 0 ? r : TAKE_FD(fd);
     }
     (void) err_set(err, fd < 0 ? -fd : errno, "job.guard-lock", "cannot use the lock '%s/%s/%s'",

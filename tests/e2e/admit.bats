@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # What the host lets run, and what of it: settings, commands, races. The cases are in
-# admit_cases.py.
+# admit_cases.py and hold_cases.py.
 
 load lib
 
@@ -17,7 +17,7 @@ teardown() {
 }
 
 case_of() {
-    WATTLE=$WATTLE /usr/bin/python3 -B "$BATS_TEST_DIRNAME/admit_cases.py" "$1"
+    WATTLE=$WATTLE /usr/bin/python3 -B "$BATS_TEST_DIRNAME/${2:-admit}_cases.py" "$1"
 }
 
 @test "numbers and times of the host are settings of the owner's" {
@@ -62,6 +62,22 @@ case_of() {
 
 @test "a file written all the time runs as reviewed, or not" {
     case_of changed_in_a_loop
+}
+
+@test "what a job runs is not moved, replaced or removed by other jobs" {
+    case_of what_runs_stays hold
+}
+
+@test "what a job runs is not moved by a run whose pen is around it, and the reason is told" {
+    case_of what_runs_stays_for_runs_around hold
+}
+
+@test "what a killed job ran is held no longer" {
+    case_of what_runs_stays_after_a_kill hold
+}
+
+@test "a file moved, replaced or removed all the time runs as reviewed, or not" {
+    case_of moved_in_a_loop hold
 }
 
 @test "a name that another folder has as well runs what was reviewed, or nothing" {

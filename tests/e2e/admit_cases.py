@@ -336,8 +336,8 @@ def swapped_before_the_mount():
 
 
 def changed_in_a_loop():
-    """While another thread writes the file all the time: the reviewed bytes run, or none. Only in
-    place: a file renamed over it takes the mount away, see docs/threat-model.md."""
+    """While another thread writes the file all the time: the reviewed bytes run, or none. In
+    place; what is renamed over it is in hold_cases.py."""
     import threading
 
     texts = ["#!/bin/sh\necho reviewed       ", "#!/bin/sh\necho bad;touch pwned"]

@@ -1,5 +1,5 @@
 /* The guard's lock: who keeps whom out, with and without a seat on the board, and what the dead
- * leave behind. Each of the others is a process of its own. */
+ * leave behind. Each of the others is a process of its own. And what is held where it is. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +14,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,7 +39,7 @@ struct other {
 static int open_lock(struct guard_lock *lock, bool seated)
 {
     lock->fd = open(path, O_RDWR | O_CLOEXEC);
-    lock->board = guard_lock_map(lock->fd);
+    assert_int_equal(guard_lock_map(lock->fd, &lock->board), 0);
     if (seated)
         guard_lock_sit(lock, lock->board);
     return lock->fd;
@@ -226,6 +229,190 @@ static void a_gate_left_closed_is_opened(void **state)
     (void) close(lock.fd);
 }
 
+/* ---- what stays where it is --------------------------------------------------------------------
+ */
+
+/* TOP/a/b/script, TOP/a/beside, and TOP/link, which leads to "a". */
+struct tree {
+    char top[32];
+    int holder_fd, top_fd;
+    struct guard *guard; /* another job's */
+};
+
+static void make_tree(struct tree *tree)
+{
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+
+    memset(tree, 0, sizeof *tree);
+    (void) snprintf(tree->top, sizeof tree->top, "/tmp/wattle-hold-XXXXXX");
+    assert_non_null(mkdtemp(tree->top));
+    tree->top_fd = open(tree->top, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    tree->holder_fd = open(path, O_RDWR | O_CLOEXEC);
+    tree->guard = calloc(1, sizeof *tree->guard);
+    assert_non_null(tree->guard);
+    tree->guard->settings.lock_fds[0] = fd;
+    assert_true(fd >= 0 && tree->top_fd >= 0 && tree->holder_fd >= 0);
+    assert_int_equal(mkdirat(tree->top_fd, "a", 0755), 0);
+    assert_int_equal(mkdirat(tree->top_fd, "a/b", 0755), 0);
+    assert_int_equal(mkdirat(tree->top_fd, "a/beside", 0755), 0);
+    assert_int_equal(symlinkat("a", tree->top_fd, "link"), 0);
+    assert_int_equal(close(openat(tree->top_fd, "a/b/script", O_CREAT | O_CLOEXEC, 0755)), 0);
+}
+
+static void remove_tree(struct tree *tree)
+{
+    static const struct {
+        const char *name;
+        int flags;
+    } names[] = {{"a/b/script", 0},
+                 {"a/b", AT_REMOVEDIR},
+                 {"a/beside", AT_REMOVEDIR},
+                 {"a", AT_REMOVEDIR},
+                 {"link", 0}};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        assert_int_equal(unlinkat(tree->top_fd, names[i].name, names[i].flags), 0);
+    assert_int_equal(rmdir(tree->top), 0);
+    (void) close(tree->top_fd);
+    (void) close(tree->guard->settings.lock_fds[0]);
+    free(tree->guard);
+    if (tree->holder_fd >= 0)
+        (void) close(tree->holder_fd);
+}
+
+static int hold_over(const struct tree *tree, const char *name, struct err *err)
+{
+    char shown[4200], source[] = "/etc/passwd", why[] = "a test";
+    const struct policy_place place = {.kind = POLICY_PLACE_OVER,
+                                       .access = POLICY_READ,
+                                       .path = shown,
+                                       .source = source,
+                                       .why = why};
+    struct policy *policy = policy_new();
+    int r;
+
+    assert_non_null(policy);
+    (void) snprintf(shown, sizeof shown, "%s/%s", tree->top, name);
+    r = policy_add_place(policy, &place, err);
+    if (r == 0)
+        r = guard_hold_places(tree->holder_fd, policy, err);
+    policy_freep(&policy);
+    return r;
+}
+
+/* A name of TOP; `name` of the kind "a/b" too, for which only the last part counts. */
+static bool is_run(const struct tree *tree, const char *name)
+{
+    struct guard_place place = {.fd = tree->top_fd};
+
+    (void) snprintf(place.plain, sizeof place.plain, "%s", name);
+    return guard_is_run(tree->guard, &place);
+}
+
+static void the_way_to_what_runs_is_held(void **state)
+{
+    static const char *const held[] = {".", "a", "a/b", "a/b/script"};
+    static const char *const others[] = {"a/beside", "link", "missing"};
+    struct err err = {0};
+    struct tree tree;
+
+    (void) state;
+    make_tree(&tree);
+    for (size_t i = 0; i < sizeof held / sizeof held[0]; i++)
+        assert_false(is_run(&tree, held[i]));
+    assert_int_equal(hold_over(&tree, "a/b/script", &err), 0);
+    for (size_t i = 0; i < sizeof held / sizeof held[0]; i++)
+        assert_true(is_run(&tree, held[i]));
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_false(is_run(&tree, others[i]));
+    (void) close(tree.holder_fd); /* the job ends */
+    tree.holder_fd = -1;
+    for (size_t i = 0; i < sizeof held / sizeof held[0]; i++)
+        assert_false(is_run(&tree, held[i]));
+    remove_tree(&tree);
+}
+
+static void what_was_replaced_is_not_held(void **state)
+{
+    static const char *const bad[] = {"link", "link/b/script", "a/b/script/x", "a/missing"};
+    struct tree tree;
+
+    (void) state;
+    make_tree(&tree);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct err err = {0};
+
+        assert_true(hold_over(&tree, bad[i], &err) < 0);
+        assert_string_equal(err.id, "fence.guard-place");
+    }
+    remove_tree(&tree);
+}
+
+static void a_way_has_bounds(void **state)
+{
+    char deep[2 * 300 + 1] = "a";
+    struct err err = {0};
+    struct tree tree;
+    int at_fd;
+
+    (void) state;
+    make_tree(&tree);
+    at_fd = openat(tree.top_fd, "a/beside", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    (void) snprintf(deep, sizeof deep, "a/beside");
+    for (size_t i = 0; i < 260; i++) {
+        const int below_fd = mkdirat(at_fd, "d", 0755) < 0
+                                 ? -1
+                                 : openat(at_fd, "d", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        assert_true(below_fd >= 0);
+        (void) close(at_fd);
+        at_fd = below_fd;
+        (void) snprintf(deep + strlen(deep), sizeof deep - strlen(deep), "/d");
+    }
+    (void) close(at_fd);
+    assert_int_equal(hold_over(&tree, deep, &err), -E2BIG);
+    for (size_t i = 0; i < 260; i++) {
+        assert_int_equal(unlinkat(tree.top_fd, deep, AT_REMOVEDIR), 0);
+        deep[strlen(deep) - 2] = '\0';
+    }
+    remove_tree(&tree);
+}
+
+/* A call that was asked about before is done before it is held. */
+static void holding_waits_for_calls(void **state)
+{
+    struct other inside = start(SHARED | SEATED);
+    struct err err = {0};
+    struct tree tree;
+    int said[2];
+    char word = 'h';
+    pid_t pid;
+
+    (void) state;
+    make_tree(&tree);
+    assert_true(hears(&inside, LATE_MS));
+    assert_int_equal(pipe2(said, O_CLOEXEC), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (hold_over(&tree, "a/b/script", &err) < 0)
+            _exit(1);
+        _exit(write(said[1], &word, 1) == 1 ? 0 : 1);
+    }
+    (void) close(said[1]);
+    {
+        const struct other holder = {.said_fd = said[0]};
+
+        assert_false(hears(&holder, SOON_MS));
+        tell(&inside);
+        assert_true(hears(&holder, LATE_MS));
+    }
+    (void) close(said[0]);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    end(&inside, false);
+    remove_tree(&tree);
+}
+
 static int make_file(void **state)
 {
     const int fd = mkostemp(path, O_CLOEXEC);
@@ -253,6 +440,10 @@ int main(void)
         cmocka_unit_test(who_comes_later_waits_behind_the_one),
         cmocka_unit_test(the_dead_hold_nothing),
         cmocka_unit_test(a_gate_left_closed_is_opened),
+        cmocka_unit_test(the_way_to_what_runs_is_held),
+        cmocka_unit_test(what_was_replaced_is_not_held),
+        cmocka_unit_test(a_way_has_bounds),
+        cmocka_unit_test(holding_waits_for_calls),
     };
 
     return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -59,11 +59,15 @@ int guard_start(const struct guard_settings *settings, struct guard **ret_guard,
  * were refused. NULL: no guard, 0. */
 uint64_t guard_finish(struct guard *guard);
 
-/* For as long as the open file description of `lock_fd` (the lock's file) lives, no job of the
- * owner gives the folder `path` a name, or a place in a folder, where names in it would be guarded:
- * who works in it goes by the path it had at first. fence.guard-place: it is not there, or moving.
- */
-int guard_hold_place(int lock_fd, const char *path, struct err *err) MUST_CHECK;
+/* For as long as the open file description of `lock_fd` (the lock's file) lives, no guard of the
+ * owner's jobs
+ * - gives a folder that `policy` lets a job write a name, or a place in a folder, where names in it
+ *   would be guarded: who works in it goes by the path it had at first;
+ * - moves, replaces or removes what a copy is shown over (POLICY_PLACE_OVER), or a folder on the
+ *   way to it: the kernel would take that mount away, or leave it behind.
+ * Waits for calls that are being performed. fence.guard-place: something is not there, or moving;
+ * fence.guard-lock. */
+int guard_hold_places(int lock_fd, const struct policy *policy, struct err *err) MUST_CHECK;
 
 /* Gives the lock's file room for what makes the lock cheaper (lock.c), where that can be: before
  * guard_start, by whoever opens it. */

@@ -370,15 +370,24 @@ int guard_read_file(int dir_fd, const char *name, char *text, size_t room, size_
 /* ---- lock.c: one for all jobs of the owner -----------------------------------------------------
  */
 
-/* The board of the lock's file; NULL: this file has none. */
-struct guard_board *guard_lock_map(int lock_fd);
+#define GUARD_LOCK_BYTES 4096 /* of the file that are the lock's own */
+
+/* The board of the lock's file; NULL: this file has none. -errno. */
+int guard_lock_map(int lock_fd, struct guard_board **ret_board) MUST_CHECK;
+void guard_lock_unmap(struct guard_board *board);
 /* Gives `lock`, which has its `fd`, a seat on it, where one is free. */
 void guard_lock_sit(struct guard_lock *lock, struct guard_board *board);
 int guard_lock_shared(struct guard_lock *lock) MUST_CHECK;
 int guard_lock_exclusive(struct guard_lock *lock) MUST_CHECK;
 void guard_unlock(struct guard_lock *lock);
-/* Whether some job's guard_hold_place() is about this folder. */
+
+/* ---- hold.c: what stays where it is. Under the lock --------------------------------------------
+ */
+
+/* Whether some job writes in this folder, by its path. */
 bool guard_is_held_place(const struct guard *guard, const struct stat *status);
+/* Whether what has the name, no symlink followed, or something in it is what a job runs. */
+bool guard_is_run(const struct guard *guard, const struct guard_place *place);
 
 /* ---- blocking.c: opens that wait ---------------------------------------------------------------
  */

@@ -503,7 +503,7 @@ static int ask(struct guard_call *call, struct guard_judged *judged)
     return -judged->verdict.error;
 }
 
-int guard_judge(struct guard_call *call, struct guard_judged *judged)
+static int judge_names(struct guard_call *call, struct guard_judged *judged)
 {
     int r = classify_all(call, judged);
 
@@ -519,6 +519,28 @@ int guard_judge(struct guard_call *call, struct guard_judged *judged)
     if (r < 0 && r != GUARD_AGAIN && r != -ENOENT && !judged->verdict.quiet)
         guard_report(call, judged, NULL);
     return r;
+}
+
+/* Another name for a file, or other bytes in it, is nothing to who runs a copy of it. */
+static int judge_objects(struct guard_call *call, struct guard_judged *judged)
+{
+    const bool moves = judged->op == GUARD_RENAME || judged->op == GUARD_EXCHANGE;
+    const bool of_source = moves && guard_is_run(call->guard, judged->source);
+
+    if (!of_source &&
+        ((!moves && judged->op != GUARD_UNLINK) || !guard_is_run(call->guard, judged->target)))
+        return 0;
+    judged->verdict.of_source = of_source;
+    judged->verdict.reason = "a command that was looked at runs from there";
+    guard_report(call, judged, NULL);
+    return -EBUSY;
+}
+
+int guard_judge(struct guard_call *call, struct guard_judged *judged)
+{
+    const int r = judge_names(call, judged);
+
+    return r == 0 ? judge_objects(call, judged) : r;
 }
 
 /* ---- the lock around it ------------------------------------------------------------------------

@@ -20,8 +20,7 @@
  * inside nothing any more. A gate that says closed while its byte is free was left so by a dead
  * one; who holds that byte shared opens it. Without a board, all goes by the bytes.
  *
- * The bytes after these stand for folders jobs work in, one for each. A job in 'pen/sub' sees
- * 'pen/sub' whatever another job in 'pen' renames it to, '.claude' for one: so that is refused. */
+ * The bytes after these stand for files and folders that stay where they are: hold.c. */
 #include "base/cleanup.h"
 #include "fence/guard/guard_priv.h"
 
@@ -38,8 +37,8 @@
 #define GATE 0
 #define INSIDE 1
 #define SEATS 2
-#define PLACES (SEATS + SEATS_MAX)
 #define SEATS_MAX 1000
+_Static_assert(SEATS + SEATS_MAX <= GUARD_LOCK_BYTES, "others begin there");
 #define LOOK_AGAIN_NS 5000000 /* at a seat that is not left: its owner may have died */
 #define XFS_MAGIC 0x58465342
 
@@ -83,16 +82,26 @@ void guard_lock_make_board(int lock_fd)
         (void) fallocate(lock_fd, 0, 0, sizeof(struct guard_board)); /* else all goes by bytes */
 }
 
-struct guard_board *guard_lock_map(int lock_fd)
+int guard_lock_map(int lock_fd, struct guard_board **ret_board)
 {
     struct stat status;
-    void *board;
+    void *board = NULL;
 
-    if (fstat(lock_fd, &status) < 0 || status.st_size < (off_t) sizeof(struct guard_board) ||
-        !keeps_blocks(lock_fd))
-        return NULL;
-    board = mmap(NULL, sizeof(struct guard_board), PROT_READ | PROT_WRITE, MAP_SHARED, lock_fd, 0);
-    return board == MAP_FAILED ? NULL : board;
+    if (fstat(lock_fd, &status) < 0)
+        return -errno;
+    if (status.st_size >= (off_t) sizeof(struct guard_board) && keeps_blocks(lock_fd))
+        board =
+            mmap(NULL, sizeof(struct guard_board), PROT_READ | PROT_WRITE, MAP_SHARED, lock_fd, 0);
+    if (board == MAP_FAILED)
+        return -errno; /* without it one would not see those inside by a seat */
+    *ret_board = board;
+    return 0;
+}
+
+void guard_lock_unmap(struct guard_board *board)
+{
+    if (board != NULL)
+        (void) munmap(board, sizeof *board);
 }
 
 void guard_lock_sit(struct guard_lock *lock, struct guard_board *board)
@@ -212,40 +221,4 @@ void guard_unlock(struct guard_lock *lock)
     if (lock->hold == GUARD_HOLD_EXCLUSIVE && lock->board != NULL)
         atomic_store(&lock->board->closed, 0);
     free_bytes(lock->fd);
-}
-
-/* ---- folders jobs work in ----------------------------------------------------------------------
- */
-
-/* Two folders that share a byte make one more rename be refused, and nothing else. */
-static off_t byte_of(const struct stat *status)
-{
-    const uint64_t mixed = ((uint64_t) status->st_ino + 1) * 0x9e3779b97f4a7c15u ^
-                           ((uint64_t) status->st_dev + 1) * 0xc2b2ae3d27d4eb4fu;
-
-    return PLACES + (off_t) (mixed >> 2);
-}
-
-/* Looked at again when the lock is held: from then on it is not moved to where it must not be. */
-int guard_hold_place(int lock_fd, const char *path, struct err *err)
-{
-    struct stat before, after;
-    int r = 0;
-
-    if (stat(path, &before) < 0)
-        return err_set(err, errno, "fence.guard-place", "cannot look at '%s'", path);
-    r = set(lock_fd, F_RDLCK, byte_of(&before), 1);
-    if (r < 0)
-        return err_set(err, -r, "fence.guard-place", "cannot lock the place of '%s'", path);
-    if (stat(path, &after) < 0 || after.st_dev != before.st_dev || after.st_ino != before.st_ino)
-        return err_set(err, EBUSY, "fence.guard-place", "'%s' is being moved", path);
-    return 0;
-}
-
-bool guard_is_held_place(const struct guard *guard, const struct stat *status)
-{
-    struct flock range = {
-        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte_of(status), .l_len = 1};
-
-    return fcntl(guard->settings.lock_fds[0], F_OFD_GETLK, &range) < 0 || range.l_type != F_UNLCK;
 }

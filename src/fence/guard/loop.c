@@ -285,10 +285,13 @@ int guard_start(const struct guard_settings *settings, struct guard **ret_guard,
     (void) pthread_cond_init(&guard->blocked_some, NULL);
     guard_catch_interrupts();
     wake_in_step(settings->listener_fd);
-    guard->board = guard_lock_map(settings->lock_fds[0]);
     guard->fds_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
     r = guard->fds_fd < 0 ? err_set(err, errno, "fence.guard-proc", "cannot open '/proc/self/fd'")
                           : check_kernel(err);
+    if (r == 0)
+        r = guard_lock_map(settings->lock_fds[0], &guard->board);
+    if (r < 0 && err->code == 0)
+        (void) err_set(err, -r, "fence.guard-lock", "cannot have the guard's lock in memory");
     for (unsigned i = 0; r == 0 && i < GUARD_THREADS; i++)
         r = start_thread(guard, i, err);
     if (r < 0)

@@ -170,7 +170,8 @@ static bool still_fits(struct guard_call *call, const struct guard_pending *pend
     judged->held = false;
     judged->op = guard_exists(judged->target, &status) ? GUARD_WRITE : GUARD_CREATE;
     return guard_judge(call, judged) == 0 && (judged->verdict.needs & GUARD_NEED_VET) &&
-           judged->verdict.vet == pending->vet && !judged->held;
+           judged->verdict.vet == pending->vet && !judged->held &&
+           !guard_is_run(call->guard, judged->target);
 }
 
 static void note(struct guard_call *call, const struct guard_judged *judged)
