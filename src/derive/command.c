@@ -212,6 +212,69 @@ static int64_t in_ns(struct timespec time)
     return (int64_t) time.tv_sec * NS_PER_S + time.tv_nsec;
 }
 
+/* ---- what may be told ---------------------------------------------------------------------- */
+
+/* "a/..", which leads where "a" does, and is there when "a" is. */
+static bool turns_back(const char *path)
+{
+    bool named = false;
+
+    for (const char *part = path + strspn(path, "/"); *part != '\0'; part += strspn(part, "/")) {
+        const size_t size = strcspn(part, "/");
+        const bool up = size == 2 && memcmp(part, "..", 2) == 0;
+
+        if (up && named)
+            return true;
+        named = !up;
+        part += size;
+    }
+    return false;
+}
+
+static bool is_shown(const struct derivation *work, const char *path)
+{
+    return policy_resolve(work->policy, path, NULL) != POLICY_HIDE;
+}
+
+/* What the root holds is the same on every machine: "/bin". */
+static int link_is_told(void *context, const char *link, const char *target)
+{
+    const bool known = strrchr(link, '/') == link || is_shown(context, link);
+
+    return known && !turns_back(target) ? 0 : 1;
+}
+
+/* Whether the job could see for itself what is, or is not, at the path: nothing on the way may
+ * depend on what it does not see. */
+static bool may_be_told(struct derivation *work, const char *path)
+{
+    AUTO_FREE char *full = path[0] == '/' ? strdup(path) : path_join(work->start, path);
+    AUTO_FREE char *end = NULL;
+
+    return full != NULL && !turns_back(path) &&
+           path_follow(full, link_is_told, work, &end, NULL) == 0 && is_shown(work, end);
+}
+
+static int refuse_alike(const char *path, struct err *err)
+{
+    (void) err_set(err, EINVAL, "derive.command-untold",
+                   "'%s' is not something that can be run here", path);
+    return err_hint(err, "what the pen holds can be, and programs of the system; a symlink or a "
+                         "'..' that leads out cannot");
+}
+
+static int find(struct derivation *work, const char *name, struct found *found, struct err *err)
+{
+    const bool is_path = strchr(name, '/') != NULL;
+    int r = is_path ? look_at_path(work, name, found, err) : look_on_path(work, name, found, err);
+
+    if (r == 0)
+        r = show(work, found, err);
+    return r < 0 && r != -ENOMEM && is_path && work->request->discreet && !may_be_told(work, name)
+               ? refuse_alike(name, err)
+               : r;
+}
+
 int derive_command_find(struct derivation *work, struct err *err)
 {
     const char *const *argv = work->request->argv;
@@ -220,10 +283,7 @@ int derive_command_find(struct derivation *work, struct err *err)
 
     if (argv == NULL || argv[0] == NULL)
         return 0;
-    r = strchr(argv[0], '/') == NULL ? look_on_path(work, argv[0], &found, err)
-                                     : look_at_path(work, argv[0], &found, err);
-    if (r == 0)
-        r = show(work, &found, err);
+    r = find(work, argv[0], &found, err);
     if (r < 0)
         return r;
     work->command = (struct policy_command){

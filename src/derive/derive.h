@@ -56,6 +56,7 @@ struct derive_request {
     bool caches_given;               /* --caches; else the owner's files decide, else the pen's */
     enum policy_caches caches;
     bool pin_command;
+    bool discreet; /* of a command's path that the job would not see, one refusal for all reasons */
     bool
         stored_path; /* folders are searched as config.json says (wattle.path), not as $PATH does */
     bool guard_off;  /* names will not be guarded: what leads to some is not looked for */
@@ -73,7 +74,8 @@ int derive_settings_own(const struct derive_owner *owner, struct settings **ret_
                         struct err *err) MUST_CHECK;
 
 /* On ENOENT derive.command-missing (exit 127) and EACCES derive.command-not-executable (126) the
- * error says where was looked. Others: derive.pen-*, derive.path-*, derive.location, settings.*. */
+ * error says where was looked; `discreet`: EINVAL derive.command-untold. Others: derive.pen-*,
+ * derive.path-*, derive.location, settings.*. */
 int derive_policy(const struct derive_owner *owner, const struct derive_request *request,
                   struct policy **ret_policy, struct err *err) MUST_CHECK;
 

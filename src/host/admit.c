@@ -181,6 +181,7 @@ static int derive(const struct admit_request *request, struct policy **ret_polic
         .argv = argv.out,
         .limits = {.deadline_ms = request->deadline_ms},
         .pin_command = true,
+        .discreet = request->discreet,
         .stored_path = true,
     };
     int r = chdir == NULL ? err_memory(err) : fill_extra(request, &extra, err);

@@ -30,7 +30,8 @@ struct admit_request {
     char **trees; /* that jobs of any pen can write, as stored */
     size_t tree_count;
     uint64_t copy_bytes;
-    bool copy; /* what jobs could change, to run it; else it is only hashed */
+    bool discreet; /* a model asks, see derive.h */
+    bool copy;     /* what jobs could change, to run it; else it is only hashed */
 };
 void admit_request_free(struct admit_request *request); /* what it points to */
 /* Fills `trees`. Errors: store.*, ENOMEM. */

@@ -465,6 +465,7 @@ static int fill_request(struct host_job *job, struct admit_request *request, str
         .working_directory = strdup(job->working_directory),
         .argv = calloc(count + 1, sizeof *request->argv),
         .deadline_ms = job->deadline_ms,
+        .discreet = true,
         .copy_bytes = job->host->limits.copy_bytes,
         .copy = true,
     };

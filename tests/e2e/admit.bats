@@ -88,6 +88,10 @@ case_of() {
     case_of ways_out_of_the_pen
 }
 
+@test "of a command that a job would not see one thing is told" {
+    case_of what_a_job_does_not_see_is_not_told
+}
+
 @test "a path that is no pen is told nothing of, and not looked at" {
     need_tools strace
     case_of paths_that_are_no_pens

@@ -424,6 +424,47 @@ def ways_out_of_the_pen():
         refused(client.run("../pen/sub"))
 
 
+def what_a_job_does_not_see_is_not_told():
+    """Whether something is there, can be executed or is a credential: one answer outside of the pen and
+    of what shows, by a path, a symlink of the pen's or '..'."""
+    pen = pens_add()
+    outside = HOME + "/outside"
+    os.makedirs(outside + "/folder")
+    os.makedirs(outside + "/closed", mode=0)
+    os.makedirs(HOME + "/.ssh")
+    open(outside + "/file", "w").close()
+    script(HOME + "/.ssh/tool", "echo bad")
+    os.symlink(outside + "/missing", outside + "/dangles")
+    os.symlink(PEN + "/missing", outside + "/leads-back")
+    asked = [outside + "/" + name for name in ("missing", "file", "file/below", "missing/below", "folder",
+                                               "dangles", "leads-back", "closed/below")]
+    asked += [HOME + "/.ssh/" + name for name in ("tool", "missing", "tool/below")]
+    os.makedirs("links")
+    for number, path in enumerate(asked[:]):
+        os.symlink(path, f"links/{number}")
+        asked.append(f"links/{number}")
+    os.symlink(outside, "links/out")
+    script(outside + "/tool", "echo outside")
+    asked += ["links/out/missing", "links/out/file", "links/out/tool", "../../outside/file",
+              "../../outside/missing", outside + "/folder/../../work/pen/missing",
+              outside + "/missing/../../work/pen/missing"]
+    open("file", "w").close()
+    answers = set()
+    with Client(PEN) as client:
+        for path in asked:
+            job = client.run(path)
+            refused(job, "not something that can be run here")
+            answers.add(job["notice"].replace(path, "PATH"))
+        assert len(answers) == 1, answers
+        # Of what shows it is told.
+        for path, word in (("./missing", "cannot find"), ("./file", "cannot execute"),
+                           ("links", "cannot"), ("/usr/bin/no-such", "cannot find"),
+                           ("/bin/no-such", "cannot find")):
+            refused(client.run(path if "/" in path else "./" + path), word)
+    ended = mcp_talk.owner_runs("grants", "add", pen, outside + "/file")  # and the owner
+    assert ended.returncode == 1 and "cannot execute" in ended.stderr, ended
+
+
 # ---- who asks ------------------------------------------------------------------------------------
 
 def touched_in(trace):
