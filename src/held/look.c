@@ -297,8 +297,8 @@ static int tell(struct walk *walk, const char *name, const struct stat *status,
 }
 
 /* Git would write through it. */
-static bool leads_out_of_git(const struct walk *walk, const char *name,
-                             const struct guard_class *class, const struct stat *status)
+static bool redirects_git(const struct walk *walk, const char *name,
+                          const struct guard_class *class, const struct stat *status)
 {
     char text[PATH_MAX];
     ssize_t size;
@@ -307,7 +307,7 @@ static bool leads_out_of_git(const struct walk *walk, const char *name,
         return false;
     size = readlinkat(walk->fd, name, text, sizeof text - 1);
     text[size < 0 ? 0 : size] = '\0';
-    return guard_link_leads_out(text);
+    return guard_link_redirects(text);
 }
 
 /* A symlink at the beginning of a guarded name leads to what can be filled later. Git's locks come
@@ -315,7 +315,7 @@ static bool leads_out_of_git(const struct walk *walk, const char *name,
 static bool is_guarded(const struct walk *walk, const char *name, const struct guard_class *class,
                        const struct stat *status)
 {
-    if (leads_out_of_git(walk, name, class, status))
+    if (redirects_git(walk, name, class, status))
         return true;
     if (class->level == GUARD_DENY && class->vet == GUARD_VET_LOCK)
         return false;

@@ -390,44 +390,98 @@ print(of("tree/a") == of("on/a") == of("off/a"), len(of("tree/a")))'
 
 # ---- symlinks in a git folder -------------------------------------------------------------------
 
-@test "no symlink comes into a git folder that leads out of it: git would write through it" {
+@test "no symlink comes into a git folder: git would write through it" {
     local place
     need_tools git
     git init -q .
     git init -q --bare bare
+    ln -s "$OUT/ignore" .git/info/own
+    ln -s "$OUT/ignore" bare/info/own
     git config --global user.email a@b
     # shellcheck disable=SC2016 # for the shell that reads its rc
     git config --global user.name 'x $(touch ran)'
     cat >links.sh <<'S'
 rc=$1; cd "$2" || exit
 try() {
-    rm -rf logs/HEAD FETCH_HEAD ORIG_HEAD more up x x1 "$PEN/d"
+    rm -rf logs/HEAD FETCH_HEAD ORIG_HEAD COMMIT_EDITMSG more up x x1 logs/d logs/x logs/.git "$PEN/d"
     mkdir -p logs "$PEN/d"; ln -sfn "$rc" "$PEN/l"; ln -sfn "$rc" "$PEN/d/HEAD"; ln -sfn ../../../l "$PEN/up"
+    [[ -L info/own ]] || mv COMMIT_EDITMSG info/own 2>/dev/null
     eval "$1" 2>/dev/null && echo "$1"
 }
 for way in 'ln -s "$rc" logs/HEAD' 'ln -s ../../../outside logs/more' 'mv "$PEN/l" FETCH_HEAD' 'mv "$PEN/up" ORIG_HEAD' \
     'ln -P "$PEN/l" FETCH_HEAD' 'mv "$PEN/d" more' 'ln -s .. up' 'ln -s refs/../../../x up' 'mkdir x && ln -s / x/y' \
-    'touch x1 && mv --exchange "$PEN/l" x1'; do try "$way"; done
+    'touch x1 && mv --exchange "$PEN/l" x1' 'mkdir x1 && mv --exchange "$PEN/d" x1' 'ln -s config COMMIT_EDITMSG' \
+    'ln -s . logs/x' 'ln -s ../hooks/pre-commit logs/HEAD' 'mv info/own COMMIT_EDITMSG' 'ln info/own FETCH_HEAD' \
+    'mkdir logs/.git && ln -s "$rc" logs/HEAD' 'echo >logs/.git; ln -s "$rc" logs/HEAD' \
+    'mkdir -p "$DEEP" && ln -s "$rc" "$DEEP/z"' 'python3 -c "$BY_FD" "$PEN/l" FETCH_HEAD'; do try "$way"; done
 true
 S
+    export DEEP BY_FD
+    DEEP=logs/d$(printf '/a%.0s' {1..70})
+    BY_FD='import ctypes, os, sys
+fd = os.open(sys.argv[1], os.O_PATH | os.O_NOFOLLOW)
+path = f"/proc/self/fd/{fd}".encode()
+sys.exit(ctypes.CDLL(None).linkat(-100, path, -100, sys.argv[2].encode(), 0x400) != 0)'
     for place in .git bare; do
-        inside -- bash -c "PEN='$PEN' bash links.sh '$OUT/rc' $place"
+        inside -e DEEP -e BY_FD -- bash -c "PEN='$PEN' bash links.sh '$OUT/rc' $place"
         ended 0
         printed ""
         rm -rf d l up bare/more bare/x bare/x1 .git/x .git/x1
         echo '# rc' >"$OUT/rc"
         git commit -q --allow-empty -m one
         holds "$OUT/rc" '# rc'
-        # what git does itself, and links that stay in it
-        works -- bash -c "cd $place && ln -s refs link && ln -s refs/heads/main l2 && mv l2 l3 && rm link l3"
+        # what git does itself
+        works -- bash -c "cd $place && ln -s testing tXXXXXX && mv tXXXXXX t && rm t"
         works -- bash -c 'mkdir -p node_modules/.bin && ln -s ../x/y node_modules/.bin/y && mv node_modules/.bin/y node_modules/.bin/z && rm -r node_modules'
-        inside --guard off -- bash -c "PEN='$PEN' bash links.sh '$OUT/rc' $place"
-        (($(wc -l <<<"$output") >= 9)) || fail "the control did little"
-        rm -rf d l up {.git,bare}/{more,x,x1,up,FETCH_HEAD,ORIG_HEAD}
+        inside --guard off -e DEEP -e BY_FD -- bash -c "PEN='$PEN' bash links.sh '$OUT/rc' $place"
+        (($(wc -l <<<"$output") >= 17)) || fail "the control did little"
+        rm -rf d l up {.git,bare}/{more,x,x1,up,FETCH_HEAD,ORIG_HEAD,COMMIT_EDITMSG,logs/d,logs/x,logs/.git}
     done
     inside --guard off -- bash -c "rm -f .git/logs/HEAD; ln -s '$OUT/rc' .git/logs/HEAD"
     git commit -q --allow-empty -m two
     grep -q touch "$OUT/rc" || fail "git writes through no symlink, and this is for nothing"
+}
+
+@test "a symlink is not linked into a git folder in the place of a file that was there a moment before" {
+    need_tools git python3
+    git init -q .
+    cat >race.py <<'P'
+import os, sys, threading, time
+end = time.monotonic() + 4
+def swap():
+    while time.monotonic() < end:
+        for kind in (lambda: open("a", "w").close(), lambda: os.symlink(sys.argv[1], "a")):
+            kind(); time.sleep(0); os.unlink("a")
+threading.Thread(target=swap).start()
+seen = 0
+while time.monotonic() < end and not seen:
+    try: os.link("a", sys.argv[2], follow_symlinks=False)
+    except OSError: continue
+    seen = os.path.islink(sys.argv[2])
+    os.unlink(sys.argv[2])
+print("landed" if seen else "none")
+P
+    inside -- python3 race.py "$OUT/rc" .git/x
+    printed none
+    inside -- python3 race.py "$OUT/rc" x
+    printed landed
+}
+
+@test "a job does not let others write the owner's configuration of git, by mode or access list" {
+    need_tools git python3
+    git init -q .
+    cat >acl.py <<'P'
+import os, struct, sys
+entries = [(1, 6, -1), (2, 6, 65534), (4, 4, -1), (16, 6, -1), (32, 4, -1)]
+os.setxattr(sys.argv[1], "system.posix_acl_access", struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *e) for e in entries))
+P
+    chmod 644 .git/config
+    inside -- bash -c 'chmod 666 .git/config; chmod g+w .git/config; python3 acl.py .git/config; chmod 600 .git/config'
+    same "$(stat -c %a .git/config)" 600 "the mode"
+    same "$(getfattr -d -m- .git/config 2>/dev/null | grep -c acl || true)" 0 "access lists"
+    works -- bash -c 'git init -q n && chmod 666 n/.git/config'
+    inside --guard off -- bash -c 'chmod 666 .git/config'
+    same "$(stat -c %a .git/config)" 666 "the mode without the guard"
 }
 
 @test "a work tree in the folder of its bare repository has symlinks as any other" {

@@ -109,7 +109,7 @@ static void decide_new(const struct guard_question *question, struct guard_verdi
         be_quiet(verdict, question->op == GUARD_BIND ? EADDRINUSE : EEXIST);
     else if (objection != NULL)
         refuse(verdict, GUARD_REFUSED, objection);
-    else if (question->leads_out)
+    else if (question->redirects)
         refuse_link(question, verdict);
     verdict->of_source = objection != NULL && objection == question->source;
 }
@@ -153,12 +153,13 @@ static void decide_unlink(const struct guard_question *question, struct guard_ve
 }
 
 /* A mode matters for what is executed; git sets that of its configuration to try the file system.
- */
+ * Who lets others write the owner's has changed it by another's hand. */
 static void decide_chmod(const struct guard_question *question, struct guard_verdict *verdict)
 {
     const struct guard_class *target = question->target;
     const bool harmless = target->vet != GUARD_VET_NONE && target->vet != GUARD_VET_HOOKS &&
-                          (target->vet != GUARD_VET_LOCK || !question->held);
+                          (target->vet != GUARD_VET_LOCK || !question->held) &&
+                          !(question->opens && question->held);
 
     /* The owner's own folder of hooks, closed, would switch them off. */
     if (target->level == GUARD_DENY && !harmless && !target->sample &&
@@ -267,7 +268,7 @@ static void decide_move(const struct guard_question *question, struct guard_verd
                        &verdict->needs);
     if (error == 0 && question->op == GUARD_EXCHANGE)
         decide_exchange(question, verdict);
-    if (error == 0 && verdict->error == 0 && question->leads_out)
+    if (error == 0 && verdict->error == 0 && question->redirects)
         refuse_link(question, verdict);
     if (error == 0)
         return;

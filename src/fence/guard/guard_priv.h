@@ -256,7 +256,8 @@ struct guard_judged {
     const char *text;           /* SYMLINK */
     bool exclusive;             /* the lock that is held */
     bool held;                  /* the target is not the job's own */
-    bool brings_link;           /* into a git folder, a symlink that may lead out of it */
+    bool opens;                 /* CHMOD: it lets others write */
+    bool brings_link;           /* into a git folder, a symlink that git would write through */
     struct guard_class target_class, source_class;
     struct guard_verdict verdict;
     char found[160]; /* what `verdict.needs` found to speak against it; "": nothing */

@@ -398,24 +398,76 @@ static int classify_all(struct guard_call *call, struct guard_judged *judged)
     return r;
 }
 
-/* In a git folder of any name, at any depth; a work tree that lies in one is no part of it. */
+/* Folders that git fills itself. What looks like a work tree there is none. */
+static bool is_gits_own(const char *name, size_t size)
+{
+    static const char *const own[] = {"annex",     "branches",     "hooks",        "info",
+                                      "lfs",       "logs",         "modules",      "objects",
+                                      "refs",      "reftable",     "rr-cache",     "svn",
+                                      "worktrees", "rebase-apply", "rebase-merge", "sequencer"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+        if (strlen(own[i]) == size && strncasecmp(own[i], name, size) == 0)
+            return true;
+    return false;
+}
+
+/* The component by which the way from `up` levels above goes down to the place. */
+static bool goes_by_gits_own(const struct guard_place *place, unsigned up)
+{
+    const char *end = place->location + strlen(place->location), *at = end;
+
+    if (up == 0)
+        return is_gits_own(place->plain, strlen(place->plain));
+    for (unsigned i = 0; i < up; i++) {
+        end = i == 0 ? end : at - 1;
+        at = end;
+        while (at > place->location && at[-1] != '/')
+            at--;
+    }
+    return is_gits_own(at, (size_t) (end - at));
+}
+
+/* A linked work tree: its ".git" is a file, and vetted. */
+static bool is_work_tree_above(const struct guard_place *place, unsigned up)
+{
+    char path[3 * UP_MAX + 16];
+    struct stat status;
+
+    return climb(path, sizeof path, up, ".git") &&
+           fstatat(place->fd, path, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode);
+}
+
+/* In a git folder of any name, at any depth; a linked work tree that lies in one is no part of it.
+ */
 static bool lies_in_git(const struct guard_place *place, const struct guard_class *class)
 {
+    bool in_tree = false;
     unsigned depth = 0;
 
     for (const char *at = place->location; *at != '\0'; at++)
         depth += *at == '/';
     for (unsigned up = 0; !class->in_git && up < depth; up++) {
-        if (has_above(place, up, ".git"))
-            return false;
         if (is_bare_above(place, up))
-            return true;
+            return !in_tree || goes_by_gits_own(place, up);
+        in_tree = in_tree || is_work_tree_above(place, up);
     }
     return class->in_git;
 }
 
+/* What moves from one folder to another may come into or leave a git folder that only what it holds
+ * tells. Within one folder nothing changes, and what a link of LINK leads to is asked below. */
+static void find_git_folders(struct guard_judged *judged)
+{
+    if (judged->source == NULL || judged->op == GUARD_LINK ||
+        strcmp(judged->source->location, judged->target->location) == 0)
+        return;
+    judged->target_class.in_git = lies_in_git(judged->target, &judged->target_class);
+    judged->source_class.in_git = lies_in_git(judged->source, &judged->source_class);
+}
+
 /* Of a symlink that has a name. */
-static bool reads_outward(const struct guard_place *place)
+static bool redirects(const struct guard_place *place)
 {
     char text[PATH_MAX];
     const ssize_t size = readlinkat(place->fd, place->plain, text, sizeof text - 1);
@@ -423,31 +475,28 @@ static bool reads_outward(const struct guard_place *place)
     if (size < 0 && errno == EINVAL)
         return false; /* it is none */
     text[size < 0 ? 0 : size] = '\0';
-    return guard_link_leads_out(text);
+    return guard_link_redirects(text);
+}
+
+/* One that has a name may be another by the time it is linked, so its text does not count. */
+static bool links_symlink(const struct guard_judged *judged)
+{
+    struct stat status;
+
+    return judged->op == GUARD_LINK &&
+           (judged->source != NULL || fstat(judged->source_fd, &status) < 0 ||
+            S_ISLNK(status.st_mode));
 }
 
 static bool brings_link(const struct guard_judged *judged)
 {
-    if (judged->op == GUARD_SYMLINK)
-        return guard_link_leads_out(judged->text) &&
-               lies_in_git(judged->target, &judged->target_class);
-    if (judged->source == NULL)
-        return false;
-    if (!judged->source_class.in_git && reads_outward(judged->source) &&
-        lies_in_git(judged->target, &judged->target_class))
-        return true;
-    return judged->op == GUARD_EXCHANGE && !judged->target_class.in_git &&
-           reads_outward(judged->target) && lies_in_git(judged->source, &judged->source_class);
-}
+    const bool moves = judged->op == GUARD_RENAME || judged->op == GUARD_EXCHANGE;
 
-/* Of a folder that comes into a git folder the links are looked at. */
-static bool brings_folder(const struct guard_judged *judged)
-{
-    struct stat status;
-
-    return judged->op == GUARD_RENAME && !judged->source_class.in_git &&
-           !judged->target_class.in_git && guard_exists(judged->source, &status) &&
-           S_ISDIR(status.st_mode) && lies_in_git(judged->target, &judged->target_class);
+    if (judged->op == GUARD_SYMLINK ? guard_link_redirects(judged->text)
+                                    : links_symlink(judged) || (moves && redirects(judged->source)))
+        return lies_in_git(judged->target, &judged->target_class);
+    return judged->op == GUARD_EXCHANGE && redirects(judged->target) &&
+           lies_in_git(judged->source, &judged->source_class);
 }
 
 static bool has_source(const struct guard_judged *judged)
@@ -469,8 +518,10 @@ static bool is_free(const struct guard_judged *judged)
 static int ask(struct guard_call *call, struct guard_judged *judged)
 {
     const struct guard_rules *rules = call->guard->settings.rules;
-    struct guard_question question = {
-        .op = judged->op, .target = &judged->target_class, .leads_out = judged->brings_link};
+    struct guard_question question = {.op = judged->op,
+                                      .target = &judged->target_class,
+                                      .redirects = judged->brings_link,
+                                      .opens = judged->opens};
     struct stat status;
 
     if (has_source(judged))
@@ -507,10 +558,11 @@ static int judge_names(struct guard_call *call, struct guard_judged *judged)
 {
     int r = classify_all(call, judged);
 
+    if (r == 0)
+        find_git_folders(judged);
     judged->verdict = (struct guard_verdict){.rule = -1};
     judged->found[0] = '\0';
     judged->brings_link = r == 0 && brings_link(judged);
-    judged->target_class.in_git |= r == 0 && brings_folder(judged);
     if (r < 0 || is_free(judged))
         return r;
     r = ask(call, judged);

@@ -195,6 +195,10 @@ const struct guard_name guard_names_reported[] = {
     LISTED(".git/sequencer", BY_REBASE),
     LISTED(".git/worktrees/*/rebase-merge", BY_REBASE),
     LISTED(".git/worktrees/*/rebase-apply", BY_REBASE),
+    LISTED(".git/worktrees/*/sequencer", BY_REBASE),
+    LISTED(".git/modules/**/rebase-merge", BY_REBASE),
+    LISTED(".git/modules/**/rebase-apply", BY_REBASE),
+    LISTED(".git/modules/**/sequencer", BY_REBASE),
 };
 
 size_t guard_names_reported_count(void)

@@ -14,6 +14,16 @@ struct changing {
     struct guard_place where;
 };
 
+/* An access list may; what else an attribute means to whom is not known. */
+static bool lets_others_write(const struct guard_call *call, const struct changing *changing)
+{
+    struct stat status;
+
+    return changing->op == GUARD_CHMOD &&
+           (call->row->perform == guard_perform_attribute || fstat(changing->fd, &status) < 0 ||
+            (call->mode & ~status.st_mode & (S_IWGRP | S_IWOTH)) != 0);
+}
+
 static int judge_step(struct guard_call *call, void *context, bool exclusive)
 {
     struct changing *changing = context;
@@ -22,6 +32,7 @@ static int judge_step(struct guard_call *call, void *context, bool exclusive)
         .target = &changing->where,
         .source_fd = -1,
         .object_fd = changing->fd,
+        .opens = lets_others_write(call, changing),
         .exclusive = exclusive,
     };
     const int r = guard_judge(call, &judged);

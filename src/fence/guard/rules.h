@@ -145,9 +145,10 @@ void guard_class_beside(const struct guard_rules *rules, struct guard_class *ret
 bool guard_link_is_harmless(const struct guard_rules *rules, const char *parent,
                             const struct guard_class *class, const char *text);
 
-/* Whether a symlink of this text may lead out of the folder it lies in. In a git folder git writes
- * through it: into whatever it leads to go lines with names and messages of the job's choice. */
-bool guard_link_leads_out(const char *text);
+/* Whether a symlink of this text, in a git folder, lets git write elsewhere than it means to: into
+ * whatever it leads to, git's own configuration and hooks too, go lines with names and messages of
+ * the job's choice. Only the one that `git init` tries the file system with does not. */
+bool guard_link_redirects(const char *text);
 extern const char guard_link_reason[];
 
 /* ---- what a call may do --------------------------------------------------------------------- */
@@ -180,7 +181,8 @@ struct guard_question {
     bool exists;                      /* something is at the target */
     bool held;                        /* the target was there when the run began */
     bool harmless;                    /* SYMLINK: guard_link_is_harmless() */
-    bool leads_out; /* a symlink comes into a git folder: guard_link_leads_out() */
+    bool opens;                       /* CHMOD: it lets others write */
+    bool redirects; /* a symlink comes into a git folder: guard_link_redirects() */
 };
 
 /* What has to be looked at first, in this order. */

@@ -70,17 +70,17 @@ static uint8_t type_of(const struct guard_depth *level, const struct entry *entr
     return (uint8_t) IFTODT(status.st_mode);
 }
 
-static bool leads_out(int dir_fd, const char *name)
+static bool redirects(int dir_fd, const char *name)
 {
     char text[PATH_MAX];
     const ssize_t size = readlinkat(dir_fd, name, text, sizeof text - 1);
 
     text[size < 0 ? 0 : size] = '\0';
-    return guard_link_leads_out(text);
+    return guard_link_redirects(text);
 }
 
 /* Whether the entry, or something that cannot be told below it, is guarded there, or a symlink that
- * leads out of a git folder. */
+ * lets git write elsewhere. */
 static bool look_at(struct walked *walked, const struct entry *entry)
 {
     struct guard_depth *level = &walked->guard->levels[walked->depth - 1];
@@ -96,7 +96,7 @@ static bool look_at(struct walked *walked, const struct entry *entry)
         return next->class.level == GUARD_DENY;
     type = type_of(level, entry);
     if (type == DT_LNK)
-        return next->class.level == GUARD_PARTIAL || leads_out(level->fd, entry->name);
+        return next->class.level == GUARD_PARTIAL || redirects(level->fd, entry->name);
     return type == DT_DIR && !enter(walked, level->fd, entry->name);
 }
 
