@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/tree.h"
+#include "host/shebang.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -22,7 +23,6 @@
 
 enum {
     INTERPRETERS_MAX = 5, /* files of one chain; the kernel follows no more */
-    HEAD_BYTES = 256,     /* of which the kernel reads the first line */
     CHUNK_BYTES = 128 << 10,
     HASH_BYTES = crypto_generichash_BYTES,
 };
@@ -40,7 +40,7 @@ struct link {
     const char *path; /* physical */
     int fd;
     struct stat seen;
-    char head[HEAD_BYTES];
+    char head[SHEBANG_BYTES];
     size_t head_size;
     unsigned char hash[HASH_BYTES];
 };
@@ -158,7 +158,7 @@ static int read_through(const struct copying *copying, struct link *link, int to
         if (n <= 0)
             break;
         if (total == 0) {
-            link->head_size = (size_t) n < HEAD_BYTES ? (size_t) n : HEAD_BYTES;
+            link->head_size = (size_t) n < SHEBANG_BYTES ? (size_t) n : SHEBANG_BYTES;
             memcpy(link->head, chunk, link->head_size);
         }
         total += (uint64_t) n;
@@ -251,26 +251,6 @@ static int read_head(struct link *link, struct err *err)
 /* ---- the chain --------------------------------------------------------------------------------
  */
 
-/* As the kernel reads it. NULL: there is none, or out of memory (then *ret_r). */
-static char *interpreter_of(const struct link *link, int *ret_r)
-{
-    const char *at = link->head + 2, *end = link->head + link->head_size;
-    const char *name;
-    char *text;
-
-    if (link->head_size < 2 || memcmp(link->head, "#!", 2) != 0)
-        return NULL;
-    while (at < end && (*at == ' ' || *at == '\t'))
-        at++;
-    for (name = at; at < end && *at != '\0' && strchr(" \t\n", *at) == NULL;)
-        at++;
-    if (at == name || (at == end && link->head_size == HEAD_BYTES))
-        return NULL; /* the kernel executes neither */
-    text = strndup(name, (size_t) (at - name));
-    *ret_r = text == NULL ? -ENOMEM : 0;
-    return text;
-}
-
 static int refuse_interpreter(const struct link *link, const char *name, const char *why,
                               struct err *err)
 {
@@ -283,14 +263,15 @@ static int refuse_interpreter(const struct link *link, const char *name, const c
 static int find_next(const struct copying *copying, const struct link *link, char **ret_path,
                      struct err *err)
 {
-    int r = 0;
-    AUTO_FREE char *name = interpreter_of(link, &r);
+    const char *start = NULL;
+    const size_t size = shebang_name(link->head, link->head_size, &start);
+    AUTO_FREE char *name = size == 0 ? NULL : strndup(start, size);
     AUTO_FREE char *physical = NULL;
 
-    if (r < 0)
-        return err_memory(err);
-    if (name == NULL)
+    if (size == 0)
         return 0;
+    if (name == NULL)
+        return err_memory(err);
     if (name[0] != '/')
         return refuse_interpreter(link, name, "which is no absolute path", err);
     if (path_physical(name, &physical, NULL) < 0 ||

@@ -5,6 +5,7 @@
 #include "base/str.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +17,6 @@ enum {
     FIELD_STATE = 3,
     FIELD_PARENT = 4,
     FIELD_BORN = 22,
-    NAME_BYTES = 64,
-};
-
-struct process {
-    pid_t parent;
-    uint64_t born;
-    char name[NAME_BYTES];
 };
 
 /* The field at `at` and the next one. */
@@ -32,26 +26,31 @@ static const char *next_field(const char *at)
     return at + strcspn(at, " ");
 }
 
-/* "PID (NAME) STATE PARENT ..."; NAME is the process's own word and may hold anything. */
-static bool parse(char *text, struct process *ret_process)
+/* NAME is the process's own word and may hold anything: the last ')' ends it. */
+bool kin_read(const char *text, struct kin_process *ret_process)
 {
     const char *name = strchr(text, '('), *at = strrchr(text, ')');
+    struct kin_process process = {.parent = 0};
+    long parent = -1;
 
     if (name == NULL || at == NULL || at < name)
         return false;
-    (void) snprintf(ret_process->name, sizeof ret_process->name, "%.*s", (int) (at - name - 1),
-                    name + 1);
+    (void) snprintf(process.name, sizeof process.name, "%.*s", (int) (at - name - 1), name + 1);
     at++;
     for (int field = FIELD_STATE; field < FIELD_BORN; field++) {
         at = next_field(at);
         if (field + 1 == FIELD_PARENT)
-            ret_process->parent = (pid_t) strtol(at, NULL, 10);
+            parent = strtol(at, NULL, 10);
     }
-    ret_process->born = strtoull(at, NULL, 10);
-    return *at != '\0';
+    if (*at == '\0' || parent < 0 || parent > INT_MAX)
+        return false;
+    process.parent = (pid_t) parent;
+    process.born = strtoull(at, NULL, 10);
+    *ret_process = process;
+    return true;
 }
 
-static bool look(pid_t pid, struct process *ret_process)
+static bool look(pid_t pid, struct kin_process *ret_process)
 {
     AUTO_CLOSE int fd = -1;
     char path[32], text[STAT_BYTES];
@@ -63,19 +62,18 @@ static bool look(pid_t pid, struct process *ret_process)
     if (n <= 0)
         return false;
     text[n] = '\0';
-    *ret_process = (struct process){.parent = 0};
-    return parse(text, ret_process);
+    return kin_read(text, ret_process);
 }
 
 /* Orphans are given to it: to descend from it says nothing. */
-static bool is_everybodys(pid_t pid, const struct process *process)
+static bool is_everybodys(pid_t pid, const struct kin_process *process)
 {
     return pid <= 1 || str_equal(process->name, "systemd");
 }
 
 struct kin kin_parent(pid_t pid)
 {
-    struct process child, parent;
+    struct kin_process child, parent;
 
     if (!look(pid, &child) || !look(child.parent, &parent) || is_everybodys(child.parent, &parent))
         return (struct kin){.pid = 0};
@@ -84,7 +82,7 @@ struct kin kin_parent(pid_t pid)
 
 bool kin_descends(pid_t pid, const struct kin *top)
 {
-    struct process process;
+    struct kin_process process;
 
     for (int i = 0; top->pid > 0 && i < STEPS_MAX && pid > 0 && look(pid, &process); i++) {
         if (pid == top->pid)

@@ -14,6 +14,18 @@ struct kin {
     uint64_t born; /* in ticks since the system's start, so that a pid that is used again is told */
 };
 
+#define KIN_NAME_BYTES 64
+
+struct kin_process {
+    pid_t parent;
+    uint64_t born;
+    char name[KIN_NAME_BYTES]; /* its own word, cut */
+};
+
+/* The text of /proc/PID/stat, or the beginning of it: "PID (NAME) STATE PARENT ...". false: it is
+ * not one, and *ret_process is as before. */
+bool kin_read(const char *text, struct kin_process *ret_process);
+
 /* The parent of `pid`; nobody when it is the system's or a session's manager, which is everybody's,
  * or cannot be told. */
 struct kin kin_parent(pid_t pid);
