@@ -23,15 +23,15 @@ enum { NOTICE_BYTES = 4096 };
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
-/* A store that cannot be written must not let a job run unrecorded: see start(). Later on nothing
- * better can be done than to go on. */
-static int save(struct host_job *job, struct err *err)
+/* With the texts as they are now. A store that cannot be written must not let a job run unrecorded:
+ * see start(). Later on nothing better can be done than to go on. */
+static const struct store_job *record_of(struct host_job *job)
 {
     job->record.request = job->request;
     job->record.executable = job->executable;
     job->record.notice = job->notice;
     job->record.report = job->report_text;
-    return store_job_update(job->host->store, &job->record, err);
+    return &job->record;
 }
 
 static void set_notice(struct host_job *job, const char *text)
@@ -92,9 +92,8 @@ static void finish(struct host_job *job, enum store_job_state state)
     job->step = HOST_JOB_OVER;
     job->record.state = state;
     job->record.ended_ms = clock_wall_ms();
-    if (save(job, &err) < 0)
+    if (store_job_end(job->host->store, record_of(job), job->host->limits.records, &err) < 0)
         set_error_notice(job, &err);
-    (void) !store_job_evict(job->host->store, job->pen.id, job->host->limits.records, NULL);
     host_wait_tell(job);
     leave(job);
 }
@@ -275,7 +274,7 @@ static int check_room(const struct host_job *job, struct err *err)
     return 0;
 }
 
-/* The record says "running" before anything does. */
+/* The record says "running", on the disk, before anything does. */
 static int start(struct host_job *job, struct err *err)
 {
     union {
@@ -307,7 +306,8 @@ static int start(struct host_job *job, struct err *err)
     if (r < 0)
         return r;
     renew_report(job);
-    r = save(job, err);
+    r = store_job_start(job->host->store, record_of(job), job->grant[0] == '\0' ? NULL : job->grant,
+                        err);
     return r < 0 ? r : worker_new(&wish, &job->worker, err);
 }
 
@@ -326,36 +326,27 @@ static void launch(struct host_job *job)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-struct question {
-    const struct host_job *job;
-    char grant[STORE_ID_SIZE]; /* the one that fits; "": none */
-};
-
 /* Of the very file that was reviewed. */
 static int ask_grant(void *context, const struct store_grant *grant)
 {
-    struct question *question = context;
+    struct host_job *job = context;
 
-    if (!admit_fits(&grant->executable, question->job->policy))
+    if (!admit_fits(&grant->executable, job->policy))
         return 0;
-    memcpy(question->grant, grant->id, sizeof question->grant);
+    memcpy(job->grant, grant->id, sizeof job->grant);
     return 1;
 }
 
 static bool is_allowed(struct host_job *job)
 {
-    struct question question = {.job = job};
     const struct store_call call = {.pen = job->pen.id,
                                     .chat = job->record.chat,
                                     .path = job->executable,
                                     .network = job->network};
 
-    if (!job->network && admit_is_harmless(job->policy))
-        return true;
-    if (store_grant_match(job->host->store, &call, ask_grant, &question, NULL) <= 0)
-        return false;
-    (void) !store_grant_used(job->host->store, question.grant, job->record.id, NULL);
-    return true;
+    job->grant[0] = '\0';
+    return (!job->network && admit_is_harmless(job->policy)) ||
+           store_grant_match(job->host->store, &call, ask_grant, job, NULL) > 0;
 }
 
 static void on_patience(uv_timer_t *timer)
@@ -379,7 +370,7 @@ static void ask(struct host_job *job)
     copy_remove(job->policy); /* the next look makes its own */
     job->step = HOST_JOB_ASKING;
     job->record.state = STORE_JOB_AWAITING;
-    if (save(job, &err) < 0) {
+    if (store_job_update(job->host->store, record_of(job), &err) < 0) {
         refuse(job, &err);
         return;
     }
@@ -431,6 +422,10 @@ static void on_second_look(void *context, struct admit_answer *answer)
     }
     admit_policy_freep(&job->policy);
     job->policy = TAKE_PTR(answer->policy);
+    if (!is_allowed(job)) { /* the owner took it back meanwhile */
+        ask(job);
+        return;
+    }
     set_notice(job, "");
     launch(job);
 }

@@ -33,6 +33,7 @@ struct host_job {
 
     struct admission *admission; /* LOOKING, CHECKING */
     struct policy *policy;       /* what the first look found; then the running one */
+    char grant[STORE_ID_SIZE];   /* that allows it; "": none, or none is needed */
     uv_timer_t patience;         /* ASKING */
     struct worker *worker;       /* RUNNING */
     const char *why;             /* it is being stopped, and why; a constant */

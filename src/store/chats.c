@@ -282,7 +282,7 @@ int store_turn_end(struct store *store, const char *id, const char *why, struct 
     int r = texts_check(&bound, 1, err);
 
     if (r == 0)
-        r = change_begin(&change, store, err);
+        r = change_begin_relaxed(&change, store, err);
     if (r == 0)
         r = turn_end(store, id, why, err);
     return r < 0 ? r : change_commit(&change, err);

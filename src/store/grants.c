@@ -308,18 +308,13 @@ static int count_use(struct store *store, const char *id, struct err *err)
     return r == 0 ? store_unknown("a permission", id, err) : r;
 }
 
-int store_grant_used(struct store *store, const char *id, const char *job, struct err *err)
+int grant_use(struct store *store, const char *id, const char *job, struct err *err)
 {
-    AUTO(change_end) struct change change = {0};
     char pen[STORE_ID_SIZE] = "";
     const struct store_row row = {.kind = "grant.use", .pen = pen, .job = job};
-    int r = change_begin(&change, store, err);
+    int r = find_pen(store, id, pen, err);
 
     if (r == 0)
-        r = find_pen(store, id, pen, err);
-    if (r == 0)
         r = count_use(store, id, err);
-    if (r >= 0)
-        r = log_note(store, &row, json_pack("{s:s}", "grant", id), err);
-    return r < 0 ? r : change_commit(&change, err);
+    return r < 0 ? r : log_note(store, &row, json_pack("{s:s}", "grant", id), err);
 }

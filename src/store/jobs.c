@@ -126,7 +126,7 @@ int store_job_add(struct store *store, struct store_job *job, struct err *err)
     if (r == 0)
         r = texts_check(&request, 1, err);
     if (r == 0)
-        r = change_begin(&change, store, err);
+        r = change_begin_relaxed(&change, store, err);
     if (r == 0)
         r = id_make(store, 'j', "SELECT 1 FROM jobs WHERE id = ?1", made.id, err);
     if (r < 0)
@@ -171,27 +171,47 @@ static int update(struct store *store, const struct store_job *job, struct err *
     return sql_run(&sql, err);
 }
 
-int store_job_update(struct store *store, const struct store_job *job, struct err *err)
+/* Inside a change. */
+static int update_and_note(struct store *store, const struct store_job *job, struct err *err)
+{
+    struct store_job whole = *job;
+    int r = find_owner(store, &whole, err);
+
+    if (r == 0)
+        r = update(store, &whole, err);
+    return r < 0 ? r : job_note_state(store, &whole, err);
+}
+
+int store_job_start(struct store *store, const struct store_job *job, const char *grant,
+                    struct err *err)
 {
     AUTO(change_end) struct change change = {0};
-    struct store_job whole = *job;
     int r = check(job, err);
 
     if (r == 0)
         r = change_begin(&change, store, err);
+    if (r == 0 && grant != NULL)
+        r = grant_use(store, grant, job->id, err);
     if (r == 0)
-        r = find_owner(store, &whole, err);
-    if (r == 0)
-        r = update(store, &whole, err);
-    if (r >= 0)
-        r = job_note_state(store, &whole, err);
+        r = update_and_note(store, job, err);
     return r < 0 ? r : change_commit(&change, err);
 }
 
-int store_job_evict(struct store *store, const char *pen, uint64_t keep, struct err *err)
+int store_job_update(struct store *store, const struct store_job *job, struct err *err)
+{
+    AUTO(change_end) struct change change = {0};
+    int r = check(job, err);
+
+    if (r == 0)
+        r = change_begin_relaxed(&change, store, err);
+    if (r == 0)
+        r = update_and_note(store, job, err);
+    return r < 0 ? r : change_commit(&change, err);
+}
+
+static int evict(struct store *store, const char *pen, uint64_t keep, struct err *err)
 {
     AUTO(sql_end) struct sql sql = {0};
-    int r = 0;
 
     sql_open(&sql, store,
              "DELETE FROM jobs WHERE number IN"
@@ -199,8 +219,21 @@ int store_job_evict(struct store *store, const char *pen, uint64_t keep, struct 
              " max(0, (SELECT count(*) FROM jobs WHERE pen = ?1) - ?2))");
     sql_text(&sql, pen);
     sql_number(&sql, keep > INT64_MAX ? INT64_MAX : keep);
-    r = sql_run(&sql, err);
-    return r < 0 ? r : 0;
+    return sql_run(&sql, err);
+}
+
+int store_job_end(struct store *store, const struct store_job *job, uint64_t keep, struct err *err)
+{
+    AUTO(change_end) struct change change = {0};
+    int r = check(job, err);
+
+    if (r == 0)
+        r = change_begin_relaxed(&change, store, err);
+    if (r == 0)
+        r = update_and_note(store, job, err);
+    if (r == 0)
+        r = evict(store, job->pen, keep, err);
+    return r < 0 ? r : change_commit(&change, err);
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */

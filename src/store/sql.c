@@ -254,17 +254,45 @@ static int run_alone(struct store *store, const char *text, struct err *err)
     return r < 0 ? r : 0;
 }
 
-int change_begin(struct change *change, struct store *store, struct err *err)
+/* SQLite does this while it reads the statement, not when it runs: it is no prepared one. */
+static int set_relaxed(struct store *store, bool relaxed, struct err *err)
+{
+    int result = SQLITE_OK;
+
+    if (store->relaxed == relaxed)
+        return 0;
+    result = sqlite3_exec(store->db,
+                          relaxed ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL",
+                          NULL, NULL, NULL);
+    if (result != SQLITE_OK)
+        return store_fail(store, result, true, err);
+    store->relaxed = relaxed;
+    return 0;
+}
+
+static int begin(struct change *change, struct store *store, bool relaxed, struct err *err)
 {
     int r = 0;
 
     assert(!store->changing);
-    r = run_alone(store, "BEGIN IMMEDIATE", err);
+    r = set_relaxed(store, relaxed, err);
+    if (r == 0)
+        r = run_alone(store, "BEGIN IMMEDIATE", err);
     if (r < 0)
         return r;
     store->changing = true;
     change->store = store;
     return 0;
+}
+
+int change_begin(struct change *change, struct store *store, struct err *err)
+{
+    return begin(change, store, false, err);
+}
+
+int change_begin_relaxed(struct change *change, struct store *store, struct err *err)
+{
+    return begin(change, store, true, err);
 }
 
 int change_commit(struct change *change, struct err *err)

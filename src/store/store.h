@@ -1,11 +1,12 @@
 /* What the host remembers: pens, chats, turns, jobs, grants, the owner's extra files, the log.
  * Layer 2; the only layer that includes sqlite3.h.
  *
- * One SQLite file, <state>/wattle.db, WAL, synchronous=FULL, foreign keys on, trusted_schema off;
- * prepared statements only. One process has it open for writing (the host). Each function is one
- * transaction: after a crash at any instant its change is there or it is not. Texts are copied in
- * and out. Ids are short texts: 'p-', 'c-', 't-', 'j-', 'g-', 'f-' and eight letters or digits at
- * random.
+ * One SQLite file, <state>/wattle.db, WAL, foreign keys on, trusted_schema off; prepared statements
+ * only. One process has it open for writing (the host). Each function is one transaction: after a
+ * crash at any instant its change is there or it is not. When it returns, its change and all before
+ * it are on the disk; but those said to be relaxed are only with the kernel, so that a power cut
+ * may lose the last of them. Texts are copied in and out. Ids are short texts: 'p-', 'c-', 't-',
+ * 'j-', 'g-', 'f-' and eight letters or digits at random.
  *
  * Errors: ENOENT store.unknown (nothing of that id), EEXIST store.exists, ESTALE store.stale
  * (another revision), EINVAL store.text (missing, too long, not a clean path), and for what could
@@ -104,7 +105,7 @@ int store_chat_each(struct store *store, const char *pen, /* NULL: of all */
                     struct err *err) MUST_CHECK;
 int store_turn_begin(struct store *store, const char *chat, char ret_id[STORE_ID_SIZE],
                      struct err *err) MUST_CHECK;
-/* Of a turn that was ended before, the first reason is kept. */
+/* Of a turn that was ended before, the first reason is kept. Relaxed. */
 int store_turn_end(struct store *store, const char *id, const char *why,
                    struct err *err) MUST_CHECK;
 
@@ -139,10 +140,17 @@ struct store_job {
     struct store_bytes head, tail; /* of the output */
     const char *report; /* JSON: created names, denials, weak layers, policy digest; NULL: none */
 };
-int store_job_add(struct store *store, struct store_job *job,
-                  struct err *err) MUST_CHECK; /* id and asked_ms are set */
-int store_job_update(struct store *store, const struct store_job *job,
-                     struct err *err) MUST_CHECK; /* by id; whose it is and what was asked stays */
+/* All find a job by its id but the first, which sets it and asked_ms. Whose it is and what was
+ * asked stays. Of these only the start is on the disk before anything runs; the rest is relaxed:
+ * what a power cut loses was asked and did not run, or is closed by store_finish_crashed. */
+int store_job_add(struct store *store, struct store_job *job, struct err *err) MUST_CHECK;
+int store_job_update(struct store *store, const struct store_job *job, struct err *err) MUST_CHECK;
+/* With the use of a grant; NULL: none was needed. One that is gone: ENOENT store.unknown. */
+int store_job_start(struct store *store, const struct store_job *job, const char *grant,
+                    struct err *err) MUST_CHECK;
+/* And removes the oldest finished records of its pen beyond `keep`. */
+int store_job_end(struct store *store, const struct store_job *job, uint64_t keep,
+                  struct err *err) MUST_CHECK;
 int store_job_find(struct store *store, const char *id,
                    int (*found)(void *context, const struct store_job *job), void *context,
                    struct err *err) MUST_CHECK;
@@ -154,9 +162,6 @@ struct store_job_wish {
 int store_job_each(struct store *store, const struct store_job_wish *wish, /* newest first */
                    int (*each)(void *context, const struct store_job *job), void *context,
                    struct err *err) MUST_CHECK;
-/* Removes the oldest finished records of the pen beyond `keep`. */
-int store_job_evict(struct store *store, const char *pen, uint64_t keep,
-                    struct err *err) MUST_CHECK;
 /* At the host's start: whatever was waiting or running is "stopped", with the notice, and open
  * turns are ended. */
 int store_finish_crashed(struct store *store, const char *notice, uint64_t *ret_jobs,
@@ -200,9 +205,6 @@ struct store_call {
 int store_grant_match(struct store *store, const struct store_call *call,
                       int (*each)(void *context, const struct store_grant *grant), void *context,
                       struct err *err) MUST_CHECK;
-/* `job`: what it was used for. */
-int store_grant_used(struct store *store, const char *id, const char *job,
-                     struct err *err) MUST_CHECK;
 
 /* ---- the log --------------------------------------------------------------------------------- */
 

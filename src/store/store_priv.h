@@ -24,6 +24,7 @@ struct store {
     sqlite3 *db;
     char *path;    /* of the file, for messages */
     bool changing; /* inside change_begin and change_end */
+    bool relaxed;  /* SQLite does not sync a commit now */
     struct sql_slot slots[SQL_SLOTS];
     uint64_t (*now_ms)(void *context);
     void *clock_context;
@@ -101,7 +102,13 @@ struct change {
     struct store *store;
 };
 
+/* Once committed it outlasts a power cut, and so does every change before it: they are in one
+ * file, and it is synced. */
 int change_begin(struct change *change, struct store *store, struct err *err) MUST_CHECK;
+/* Once committed it outlasts a crash of the host. A power cut may lose it, with what was committed
+ * after it, until the next of the other kind. For what the next start of the host closes by itself
+ * (store_finish_crashed), and what comes before something else that is synced. */
+int change_begin_relaxed(struct change *change, struct store *store, struct err *err) MUST_CHECK;
 int change_commit(struct change *change, struct err *err) MUST_CHECK;
 void change_end(struct change *change);
 
@@ -116,6 +123,8 @@ json_t *log_text(const char *text); /* any bytes; NULL is null */
 
 /* What a job has come to, with the ids of whose it is. */
 int job_note_state(struct store *store, const struct store_job *job, struct err *err) MUST_CHECK;
+/* Inside a change. `job`: what the grant is used for. */
+int grant_use(struct store *store, const char *id, const char *job, struct err *err) MUST_CHECK;
 /* Inside a change. Of a turn that was ended before nothing is changed. */
 int turn_end(struct store *store, const char *id, const char *why, struct err *err) MUST_CHECK;
 

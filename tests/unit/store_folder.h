@@ -179,4 +179,13 @@ static inline struct store_job add_job(struct world *world, const char *pen, con
     return job;
 }
 
+/* A job that starts by it. */
+static inline void use_grant(struct world *world, const struct store_grant *grant)
+{
+    struct store_job job = add_job(world, grant->pen, "", STORE_JOB_AWAITING);
+
+    job.state = STORE_JOB_RUNNING;
+    DONE(world, store_job_start(world->store, &job, grant->id, &world->err));
+}
+
 #endif

@@ -16,7 +16,7 @@ enum { KILLS = 30, MOST_MESSAGES = 12, LONGEST_US = 3000 };
 struct told {
     uint64_t revision;
     uint64_t turns, ended;
-    uint64_t jobs, finished;
+    uint64_t jobs, started, finished;
     uint64_t rows;
 };
 
@@ -74,13 +74,17 @@ static void change_turn(struct child *child)
 static void change_job(struct child *child)
 {
     struct world *world = child->world;
-    struct store_job job = add_job(world, child->pen, child->chat, STORE_JOB_RUNNING);
+    struct store_job job = add_job(world, child->pen, child->chat, STORE_JOB_AWAITING);
 
     child->told.jobs++;
     assert_int_equal(write(child->fd, &child->told, sizeof child->told), sizeof child->told);
+    job.state = STORE_JOB_RUNNING;
+    DONE(world, store_job_start(world->store, &job, NULL, &world->err));
+    child->told.started++;
+    assert_int_equal(write(child->fd, &child->told, sizeof child->told), sizeof child->told);
     job.state = STORE_JOB_EXITED;
     job.notice = "done"; /* and never one without the other */
-    DONE(world, store_job_update(world->store, &job, &world->err));
+    DONE(world, store_job_end(world->store, &job, UINT64_MAX, &world->err));
     child->told.finished++;
 }
 
@@ -116,6 +120,7 @@ static struct told look(struct world *world)
         .turns = number_of(world, "SELECT count(*) FROM turns"),
         .ended = number_of(world, "SELECT count(*) FROM turns WHERE why = 'over'"),
         .jobs = number_of(world, "SELECT count(*) FROM jobs"),
+        .started = number_of(world, "SELECT count(*) FROM log WHERE kind = 'job.start'"),
         .finished = number_of(world, "SELECT count(*) FROM jobs WHERE state = 2"),
         .rows = number_of(world, "SELECT count(*) FROM log WHERE kind = 'test'"),
     };
@@ -126,11 +131,13 @@ static void at_most_one_more(const struct told *there, const struct told *told)
 {
     const uint64_t more = (there->revision - told->revision) + (there->turns - told->turns) +
                           (there->ended - told->ended) + (there->jobs - told->jobs) +
-                          (there->finished - told->finished) + (there->rows - told->rows);
+                          (there->started - told->started) + (there->finished - told->finished) +
+                          (there->rows - told->rows);
 
     assert_true(there->revision >= told->revision && there->turns >= told->turns &&
                 there->ended >= told->ended && there->jobs >= told->jobs &&
-                there->finished >= told->finished && there->rows >= told->rows);
+                there->started >= told->started && there->finished >= told->finished &&
+                there->rows >= told->rows);
     assert_true(more <= 1);
 }
 

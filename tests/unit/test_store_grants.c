@@ -85,14 +85,30 @@ static void uses_are_counted_and_are_no_change(void **state)
     struct grants grants;
 
     world->now_ms = 9;
-    DONE(world, store_grant_used(world->store, grant.id, "j-x", &world->err));
-    DONE(world, store_grant_used(world->store, grant.id, "j-x", &world->err));
+    use_grant(world, &grant);
+    use_grant(world, &grant);
     grants = list(world, pen.id);
     assert_int_equal(grants.items[0].uses, 2);
     assert_int_equal(grants.items[0].used_ms, 9);
     assert_int_equal(revision_of(world, pen.id), 1);
-    REFUSED(world, store_grant_used(world->store, "g-x", "j-x", &world->err), ENOENT,
+}
+
+/* What the owner took back at the last moment starts nothing, and nothing says it did. */
+static void a_job_does_not_start_by_a_grant_that_is_gone(void **state)
+{
+    struct world *world = *state;
+    const struct store_pen pen = add_pen(world, "/w/a");
+    const struct store_grant grant = put_grant(world, pen.id, NULL, "/bin/a");
+    struct store_job job = add_job(world, pen.id, "", STORE_JOB_AWAITING);
+
+    job.state = STORE_JOB_RUNNING;
+    DONE(world, store_grant_remove(world->store, grant.id, STORE_ANY_REVISION, &world->err));
+    REFUSED(world, store_job_start(world->store, &job, grant.id, &world->err), ENOENT,
             "store.unknown");
+    assert_int_equal(number_of(world, "SELECT count(*) FROM jobs WHERE state = 1"), 0);
+    assert_int_equal(number_of(world, "SELECT count(*) FROM log WHERE kind = 'job.start'"), 0);
+    DONE(world, store_job_start(world->store, &job, NULL, &world->err)); /* it is not the job */
+    assert_int_equal(number_of(world, "SELECT count(*) FROM jobs WHERE state = 1"), 1);
 }
 
 static void validation_is_told_apart_from_failing_to_save(void **state)
@@ -187,7 +203,7 @@ static void equal_executable_and_scope_is_one_row(void **state)
 
     wide.network = true;
     DONE(world, put(world, &wide, 0));
-    DONE(world, store_grant_used(world->store, wide.id, "j-x", &world->err));
+    use_grant(world, &wide);
     world->now_ms = 2000;
     later.executable.inode = 99;
     DONE(world, put(world, &later, 1));
@@ -216,7 +232,7 @@ static void an_edit_replaces_its_entry(void **state)
 
     grant.network = true;
     DONE(world, put(world, &grant, 0));
-    DONE(world, store_grant_used(world->store, grant.id, "j-x", &world->err));
+    use_grant(world, &grant);
     get_chat(world, pen.id, "default", chat);
     memcpy(grant.chat, chat, sizeof chat);
     grant.network = false; /* narrower: what the owner took away is not merged back */
@@ -381,6 +397,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_STORE(a_grant_comes_back_as_it_was_put),
         WITH_STORE(uses_are_counted_and_are_no_change),
+        WITH_STORE(a_job_does_not_start_by_a_grant_that_is_gone),
         WITH_STORE(validation_is_told_apart_from_failing_to_save),
         WITH_STORE(an_older_review_is_refused),
         WITH_STORE(a_removed_entry_is_not_brought_back_by_an_edit),

@@ -184,16 +184,16 @@ static void eviction_keeps_what_runs(void **state)
     const struct store_job newest = add_job(world, "p-one", "c-one", STORE_JOB_REFUSED);
     const struct store_job elsewhere = add_job(world, "p-two", "c-two", STORE_JOB_EXITED);
 
-    DONE(world, store_job_evict(world->store, "p-one", 7, &world->err));
-    DONE(world, store_job_evict(world->store, "p-one", UINT64_MAX, &world->err));
+    DONE(world, store_job_end(world->store, &newest, 7, &world->err));
+    DONE(world, store_job_end(world->store, &newest, UINT64_MAX, &world->err));
     assert_int_equal(list(world, "p-one", NULL, -1, 0).count, 7);
-    DONE(world, store_job_evict(world->store, "p-one", 3, &world->err));
+    DONE(world, store_job_end(world->store, &newest, 3, &world->err));
     ids = list(world, "p-one", NULL, -1, 0);
     assert_int_equal(ids.count, 3);
     assert_string_equal(ids.items[0], newest.id);
     assert_string_equal(ids.items[1], waiting.id);
     assert_string_equal(ids.items[2], old.id);
-    DONE(world, store_job_evict(world->store, "p-one", 0, &world->err));
+    DONE(world, store_job_end(world->store, &newest, 0, &world->err));
     assert_int_equal(list(world, "p-one", NULL, -1, 0).count, 2);
     assert_string_equal(list(world, "p-two", NULL, -1, 0).items[0], elsewhere.id);
 }
@@ -309,11 +309,10 @@ static void change_all(struct world *world)
     DONE(world, store_turn_begin(store, chat, turn, &world->err));
     job = add_job(world, pen.id, chat, STORE_JOB_AWAITING);
     DONE(world, store_job_update(store, &job, &world->err));
-    DONE(world, store_grant_used(store, grant.id, job.id, &world->err));
     job.state = STORE_JOB_RUNNING;
-    DONE(world, store_job_update(store, &job, &world->err));
+    DONE(world, store_job_start(store, &job, grant.id, &world->err));
     job.state = STORE_JOB_EXITED;
-    DONE(world, store_job_update(store, &job, &world->err));
+    DONE(world, store_job_end(store, &job, 100, &world->err));
     job.state = STORE_JOB_REFUSED;
     DONE(world, store_job_update(store, &job, &world->err));
     DONE(world, store_turn_end(store, turn, "over", &world->err));
@@ -352,8 +351,9 @@ static void what_was_not_changed_is_not_in_the_log(void **state)
     REFUSED(world, store_turn_begin(world->store, "c-x", job.turn, &world->err), ENOENT,
             "store.unknown");
     REFUSED(world, store_job_update(world->store, &job, &world->err), ENOENT, "store.unknown");
-    REFUSED(world, store_grant_used(world->store, "g-x", "j-x", &world->err), ENOENT,
+    REFUSED(world, store_job_start(world->store, &job, "g-x", &world->err), ENOENT,
             "store.unknown");
+    REFUSED(world, store_job_end(world->store, &job, 1, &world->err), ENOENT, "store.unknown");
     assert_int_equal(number_of(world, "SELECT count(*) FROM log"), 1);
 }
 
