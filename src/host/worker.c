@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "host/child.h"
 #include "host/chunk.h"
 #include "job/wire.h"
 #include "policy/codec.h"
@@ -13,11 +14,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { JOB_FD = 3 };
-
 struct worker {
     struct worker_events events;
-    uv_process_t process;
+    struct child child;
     uv_pipe_t pipe;
     struct buf frame; /* what came of the next one */
     unsigned handles; /* that are open still */
@@ -59,11 +58,9 @@ static void close_pipe(struct worker *worker)
         uv_close((uv_handle_t *) &worker->pipe, on_closed);
 }
 
-static void on_exited(uv_process_t *process, int64_t status, int signal)
+static void on_exited(struct child *child)
 {
-    (void) status;
-    (void) signal;
-    uv_close((uv_handle_t *) process, on_closed);
+    child_close(child, on_closed);
 }
 
 /* ---- frames ---------------------------------------------------------------------------------- */
@@ -335,39 +332,30 @@ static int send_start(struct worker *worker, const struct worker_start *start, s
     return r < 0 ? err_set(err, -r, "host.worker", "cannot hand the job over") : 0;
 }
 
-static int spawn(struct worker *worker, const struct worker_start *start, int job_fd)
+static int spawn(struct worker *worker, const struct worker_start *start, int job_fd,
+                 struct err *err)
 {
-    char number[] = "3", name[] = "wattle-job";
-    char *args[] = {name, number, NULL};
-    char *env[] = {NULL};
-    uv_stdio_container_t stdio[JOB_FD + 1] = {{.flags = UV_IGNORE},
-                                              {.flags = UV_IGNORE},
-                                              {.flags = UV_IGNORE},
-                                              {.flags = UV_INHERIT_FD, .data.fd = job_fd}};
-    const uv_process_options_t options = {
-        .exit_cb = on_exited,
-        .file = start->program,
-        .args = args,
-        .env = env,
-        .cwd = "/",
-        .flags = UV_PROCESS_DETACHED, /* a session of its own: no signal of a terminal's */
-        .stdio_count = JOB_FD + 1,
-        .stdio = stdio,
-    };
+    char name[] = "wattle-job", number[] = "3"; /* CHILD_FD */
+    char *argv[] = {name, number, NULL};
+    const struct child_start wish = {.loop = start->loop,
+                                     .program = start->program,
+                                     .argv = argv,
+                                     .fd = job_fd,
+                                     .on_exited = on_exited};
+    const int r = child_begin(&worker->child, &wish, err);
 
-    return uv_spawn(start->loop, &worker->process, &options);
+    if (r == 0)
+        worker->handles++;
+    return r;
 }
 
 /* With the handle of the socket open: whatever fails from here on ends by on_closed. */
 static int begin(struct worker *worker, const struct worker_start *start, int *fds, struct err *err)
 {
-    int r = spawn(worker, start, fds[1]);
+    int r = spawn(worker, start, fds[1], err);
 
-    worker->handles++; /* libuv has the handle also when it fails */
-    if (r < 0) {
-        uv_close((uv_handle_t *) &worker->process, on_closed);
-        return err_set(err, -r, "host.worker", "cannot start '%s'", start->program);
-    }
+    if (r < 0)
+        return r;
     r = uv_pipe_open(&worker->pipe, fds[0]);
     if (r < 0)
         return err_set(err, -r, "host.worker", "cannot use a socket");
@@ -391,7 +379,7 @@ int worker_new(const struct worker_start *start, struct worker **ret_worker, str
         return err_set(err, errno, "host.worker", "cannot make a socket pair");
     }
     worker->events = start->events;
-    worker->process.data = worker->pipe.data = worker;
+    worker->child.poll.data = worker->pipe.data = worker;
     buf_init(&worker->frame, WIRE_LIMIT_BYTES);
     (void) uv_pipe_init(start->loop, &worker->pipe, 0);
     worker->handles = 1;
