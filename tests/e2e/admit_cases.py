@@ -4,10 +4,10 @@ argument. The current folder is no pen yet."""
 import shutil
 import sys
 
-import mcp_cases  # noqa: F401, before mcp_talk: it says where that is
+import cases  # noqa: F401, before mcp_talk: it says where that is
 import mcp_talk
-from mcp_cases import *  # noqa: F403
-from mcp_cases import exited, mark, refused, sleeping
+from cases import *  # noqa: F403
+from cases import exited, mark, refused, sleeping
 
 HOME = os.environ["HOME"]
 

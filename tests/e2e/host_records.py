@@ -11,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from mcp_cases import *  # noqa: E402, F403
+from cases import *  # noqa: E402, F403
 
 STATE = os.environ["HOME"] + "/.local/state/wattle"
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# wattle mcp, as an agent's host talks to it. The cases are in mcp_cases.py.
+# wattle mcp, as an agent's host talks to it. The cases are in mcp_cases.py (the protocol),
+# mcp_runs.py (what may run) and mcp_ends.py (ends and output).
 
 load lib
 
@@ -16,99 +17,99 @@ teardown() {
 }
 
 case_of() {
-    WATTLE=$WATTLE /usr/bin/python3 -B "$BATS_TEST_DIRNAME/mcp_cases.py" "$1"
+    WATTLE=$WATTLE /usr/bin/python3 -B "$BATS_TEST_DIRNAME/$1.py" "$2"
 }
 
 @test "five revisions of the protocol, of both eras, are spoken" {
-    case_of both_eras
+    case_of mcp_cases both_eras
 }
 
 @test "what is no message is answered as the protocol says, and the conversation goes on" {
-    case_of wrong_messages
+    case_of mcp_cases wrong_messages
 }
 
 @test "arguments that are not those of the tools are refused in words" {
-    case_of wrong_arguments
+    case_of mcp_cases wrong_arguments
 }
 
 @test "six programs of the system run without asking, and none that only has their name" {
-    case_of six_without_asking
+    case_of mcp_runs six_without_asking
 }
 
 @test "any other program waits for the owner, runs when allowed, and not after" {
-    case_of others_ask
+    case_of mcp_runs others_ask
 }
 
 @test "a grant is of one file, not of a name" {
-    case_of a_grant_is_of_one_file
+    case_of mcp_runs a_grant_is_of_one_file
 }
 
 @test "a program that changed while the owner was asked does not run" {
-    case_of changed_while_asked
+    case_of mcp_runs changed_while_asked
 }
 
 @test "arguments arrive byte for byte; NUL is refused" {
-    case_of arguments_are_literal
+    case_of mcp_runs arguments_are_literal
 }
 
 @test "a command starts in the pen or below it, and nowhere else" {
-    case_of folders_to_start_in
+    case_of mcp_runs folders_to_start_in
 }
 
 @test "a folder that is no pen is not looked at, and does not become one" {
-    case_of unknown_pens
+    case_of mcp_runs unknown_pens
 }
 
 @test "a pen that is another folder than it was runs nothing" {
-    case_of another_folder_in_its_place
+    case_of mcp_runs another_folder_in_its_place
 }
 
 @test "a deadline ends a command" {
-    case_of deadlines
+    case_of mcp_ends deadlines
 }
 
 @test "a command in the background can be looked at and stopped, by its own turn" {
-    case_of status_and_stop
+    case_of mcp_ends status_and_stop
 }
 
 @test "a cancelled call ends its command, also one that waits for the owner" {
-    case_of cancelled_calls
+    case_of mcp_ends cancelled_calls
 }
 
 @test "the end of the input ends the turn and every process of it" {
-    case_of the_end_of_a_turn
+    case_of mcp_ends the_end_of_a_turn
 }
 
 @test "the owner ends a turn" {
-    case_of the_owner_ends_it
+    case_of mcp_ends the_owner_ends_it
 }
 
 @test "a fifth command of a turn is refused with the ids of the four" {
-    case_of a_fifth_job
+    case_of mcp_ends a_fifth_job
 }
 
 @test "any bytes of output become valid text of at most 32 KiB, and drive no terminal" {
-    case_of any_bytes_of_output
+    case_of mcp_ends any_bytes_of_output
 }
 
 @test "logs -f follows a command to its end" {
-    case_of followed_output
+    case_of mcp_ends followed_output
 }
 
 @test "a client that asks for signs of life gets them" {
-    case_of signs_of_life
+    case_of mcp_cases signs_of_life
 }
 
 @test "signs of life come only where they were asked for, and increase" {
-    case_of no_signs_unasked
+    case_of mcp_cases no_signs_unasked
 }
 
 @test "a gigabyte of output in one line" {
-    case_of a_gigabyte_of_output
+    case_of mcp_ends a_gigabyte_of_output
 }
 
 @test "garbage, half a line, and 64 MiB without an end from one client" {
-    case_of bad_lines
+    case_of mcp_cases bad_lines
 }
 
 # ---- real clients ----------------------------------------------------------------------------
@@ -144,5 +145,5 @@ nothing_runs() {
 @test "what goes over the wire is as the published schemas say" {
     [[ -d ${WATTLE_MCP_SCHEMAS:-} ]] || skip "WATTLE_MCP_SCHEMAS names no folder of schemas"
     need /usr/bin/python3 -c 'import jsonschema'
-    case_of as_the_schemas_say
+    case_of mcp_cases as_the_schemas_say
 }

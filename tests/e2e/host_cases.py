@@ -1,0 +1,129 @@
+"""Cases of host.bats: its start and end, its doors. Each is a function, named by the one argument.
+The current folder is no pen yet."""
+
+import os
+import signal
+import sys
+
+from cases import *  # noqa: F403
+
+# ---- the host ------------------------------------------------------------------------------------
+
+def killed_at_any_time():
+    grant(pens_add(), "sleep")
+    client = Client(PEN)
+    number, word = sleeping(client)
+    os.kill(host_pid(), signal.SIGKILL)
+    gone(word)
+    job = wattle("jobs", "show", "--json", number)  # by another host
+    assert job["state"] == "stopped" and "host" in job["notice"], job
+    assert wattle("jobs", "list", "--json", "--state", "running")["jobs"] == []
+    until(lambda: client.run("pwd")["state"] == "exited", "the client goes on")
+    number, word = sleeping(client)
+    client.process.kill()
+    client.process.wait()
+    gone(word)
+    until(lambda: wattle("jobs", "show", "--json", number)["state"] == "stopped", "it is recorded")
+    scratch = os.environ["HOME"] + "/.cache/wattle/scratch"
+    until(lambda: not [name for name in os.listdir(scratch) if name.startswith("run-")],
+          "scratch is swept")
+
+
+def twenty_at_once():
+    pens_add()
+    wattle("host", "stop")
+    clients = [Client(PEN) for _ in range(20)]
+    numbers = [client.begin("pen_run_command", {"command": "pwd"}) for client in clients]
+    for client, number in zip(clients, numbers):
+        exited(client.job(number))
+    assert len(hosts()) == 1, hosts()
+    assert wattle("host", "status", "--json")["clients"] == 21
+    for client in clients:
+        client.close()
+
+
+def bad_clients():
+    pens_add()
+    with Client(PEN) as client:
+        exited(client.run("pwd"))
+        silent = [Door("model", hello=False), Door("owner", hello=False)]
+        half = Door("owner")
+        half.raw(struct.pack(">I", 100) + b"{")
+        for some in (b"\xff" * 64, b"GET / HTTP/1.1\r\n\r\n", struct.pack(">I", 64 << 20),
+                     struct.pack(">I", 2) + b"[]", struct.pack(">I", 3) + b"\xff\xff\xff",
+                     struct.pack(">I", 0)):
+            for name in ("model", "owner"):
+                door = Door(name, hello=False)
+                door.raw(some)
+                if some[:4] == b"\xff" * 4 or len(some) == 4 + struct.unpack(">I", some[:4])[0] or \
+                        struct.unpack(">I", some[:4])[0] > 4 << 20:
+                    door.closed()
+        early = Door("owner", hello=False)
+        assert early.ask("pens.list")["error"]["code"] == -32600
+        # Whoever asks and never reads is closed, and nobody waits for it.
+        deaf = Door("owner")
+        with contextlib.suppress(OSError):
+            deaf.socket.settimeout(5)
+            for number in range(200000):
+                deaf.send({"jsonrpc": "2.0", "id": number, "method": "pens.list"})
+        exited(client.run("pwd"))
+        assert wattle("host", "status", "--json")["running"] == 0
+        for door in silent:
+            door.closed()  # after the ten seconds of its patience
+        exited(client.run("pwd"))
+
+
+def the_models_door():
+    grant(pens_add(), PYTHON)
+    door = Door("model")
+    for method in ("pens.add", "pens.list", "grants.add", "host.stop", "jobs.stop", "chats.list"):
+        assert door.ask(method, {"path": PEN})["error"]["code"] == -32601, method
+    assert Door("owner").ask("job.run", {"command": "ls"})["error"]["code"] == -32601
+    assert "error" in door.ask("job.run", {"command": "ls"})
+    assert door.ask("turn.begin", {"pen": PEN})["result"]["pen"] is not None
+    assert "error" in door.ask("turn.begin", {"pen": PEN})
+    # From inside neither is there, by its path.
+    code = ("import socket, sys\n"
+            "for name in sys.argv[1:]:\n"
+            "    try:\n"
+            "        socket.socket(socket.AF_UNIX).connect(name)\n"
+            "        print('reached', name)\n"
+            "    except OSError as error:\n"
+            "        print('no')\n")
+    with Client(PEN) as client:
+        job = client.run(PYTHON, "-c", code, *(f"{folder()}/{name}.sock"
+                                               for name in ("owner", "model")))
+        assert exited(job)["output"] == "no\nno\n", job
+
+
+def files_beside_the_pen():
+    pen = pens_add()
+    beside = os.environ["HOME"] + "/beside"
+    os.makedirs(beside)
+    with open(beside + "/file", "w") as file:
+        file.write("beside\n")
+    with Client(PEN) as client:
+        exited(client.run("cat", beside + "/file"), 1)
+        wattle("pens", "files", "--json", pen, "add", beside)
+        assert exited(client.run("cat", beside + "/file"))["output"] == "beside\n"
+        number = wattle("pens", "files", "--json", pen, "list")["files"][0]["id"]
+        grant(pen, "touch")
+        exited(client.run("touch", beside + "/more"), 1)
+        wattle("pens", "files", "--json", pen, "edit", number, "write")
+        exited(client.run("touch", beside + "/more"))
+        wattle("pens", "files", "--json", pen, "remove", number)
+        exited(client.run("cat", beside + "/file"), 1)
+
+
+def idle_hosts_can_be_ended():
+    wattle("host", "status", "--json", status=1)
+    wattle("host", "stop")
+    pens_add()
+    pid = host_pid()
+    wattle("host", "stop")
+    until(lambda: not os.path.exists(f"/proc/{pid}"), "it ended")
+    assert wattle("pens", "list", "--json")["pens"][0]["path"] == PEN
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
