@@ -140,6 +140,7 @@ def throughput(pen):
 
 
 def idle():
+    time.sleep(2)  # it gives memory back a second after the last job
     pss = pss_of(host_pid())
     if pss is None:
         print("  the host cannot be looked into as this user")

@@ -32,7 +32,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DAY_MS = 24 * 60 * 60 * 1000 };
+enum { DAY_MS = 24 * 60 * 60 * 1000, REST_MS = 1000 };
 enum { EXIT_BUSY = 3, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 const struct host_limits host_default_limits = {
@@ -79,10 +79,22 @@ static void on_idle(uv_timer_t *timer)
     host_end(timer->data, "idle");
 }
 
+/* Nothing runs, but a client may stay for days: what the last jobs took goes back to the system. */
+static void on_rest(uv_timer_t *timer)
+{
+    const struct host *host = timer->data;
+
+    if (host->jobs != NULL)
+        return; /* the end of these begins it again */
+    store_rest(host->store);
+    (void) malloc_trim(0);
+}
+
 void host_watch_idle(struct host *host)
 {
     if (host->ending)
         return;
+    (void) uv_timer_start(&host->rest, on_rest, REST_MS, 0);
     if (host->client_count > 0 || host->jobs != NULL)
         (void) uv_timer_stop(&host->idle);
     else
@@ -110,6 +122,7 @@ void host_end(struct host *host, const char *why)
     host_spool_close(host);
     (void) !log_host(host, "host.stop", json_pack("{s:s}", "why", why), &ignored);
     uv_close((uv_handle_t *) &host->idle, NULL);
+    uv_close((uv_handle_t *) &host->rest, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(host->signals); i++)
         uv_close((uv_handle_t *) &host->signals[i], NULL);
 }
@@ -198,7 +211,8 @@ static int start_loop(struct host *host, struct err *err)
     if (r < 0)
         return err_set(err, -r, "host.loop", "cannot make a loop");
     (void) uv_timer_init(&host->loop, &host->idle);
-    host->idle.data = host;
+    (void) uv_timer_init(&host->loop, &host->rest);
+    host->idle.data = host->rest.data = host;
     for (size_t i = 0; i < ARRAY_SIZE(host->signals); i++) {
         (void) uv_signal_init(&host->loop, &host->signals[i]);
         host->signals[i].data = host;

@@ -64,7 +64,7 @@ struct host {
     int lock_fd;
     uv_pipe_t doors[2]; /* by enum rpc_door */
     uv_signal_t signals[2];
-    uv_timer_t idle;
+    uv_timer_t idle, rest;
     struct host_spool spool;
     struct host_client *clients; /* a list */
     struct host_job *jobs;       /* a list: those that are not over */

@@ -34,10 +34,15 @@ void store_freep(struct store **store)
     free(gone);
 }
 
+void store_rest(struct store *store)
+{
+    (void) sqlite3_db_release_memory(store->db); /* of pages that nothing uses; always 0 */
+}
+
 /* ---- opening ------------------------------------------------------------------------------ */
 
 /* What a file that somebody prepared could do through its schema is off, and bounds that no honest
- * row comes near. The file is small and the host idles for long: 1 MiB of pages is plenty. */
+ * row comes near. The file is small and the host idles for long: 512 KiB of pages is plenty. */
 static int set_up(struct store *store, struct err *err)
 {
     static const struct {
@@ -50,7 +55,7 @@ static int set_up(struct store *store, struct err *err)
         {SQLITE_DBCONFIG_DQS_DDL, 0},     {SQLITE_DBCONFIG_DQS_DML, 0},
     };
     static const char settings[] = "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;"
-                                   "PRAGMA cell_size_check = ON; PRAGMA cache_size = -1024;"
+                                   "PRAGMA cell_size_check = ON; PRAGMA cache_size = -512;"
                                    "PRAGMA journal_size_limit = 4194304";
     int result = sqlite3_busy_timeout(store->db, BUSY_MS);
 
