@@ -5,7 +5,7 @@ import sys
 
 from admit_cases import *  # noqa: F403
 from admit_cases import HOME, exited, restart, script  # noqa: F401
-from mcp_cases import PYTHON
+from cases import PYTHON
 
 # What another job tries; `tool` is what runs, 'bin' the folder it lies in. "x" is other bytes.
 COMMON = """

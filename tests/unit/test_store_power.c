@@ -7,11 +7,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Of one test at a time. */
-static struct {
+struct disk {
     unsigned count;
     off_t synced; /* how long the log was at its last sync */
-} disk;
+};
+/* Of one test at a time; what SQLite calls is given nothing of ours. */
+static struct disk disk; /* NOLINT(cppcoreguidelines-avoid-non-const-global-variables) */
 
 static bool is_log(int fd)
 {
@@ -169,12 +170,10 @@ static void what_the_owner_decides_is_on_the_disk(void **state)
     assert_int_equal(number_of(world, "SELECT count(*) FROM jobs WHERE state = 2"), 1);
 }
 
-static void each_of_the_owners_changes_is_synced(void **state)
+static void pens_files_and_chats_are_synced(void **state)
 {
     struct world *world = *state;
     struct store_file file = {.path = (char *) (uintptr_t) "/x", .access = STORE_READ};
-    const struct store_row row = {.kind = "test", .body = "{}"};
-    const struct store_spool spool = {.dev = 1};
     struct store_pen pen, to = {.path = (char *) (uintptr_t) "/w/c"};
     char chat[STORE_ID_SIZE];
 
@@ -186,17 +185,27 @@ static void each_of_the_owners_changes_is_synced(void **state)
     assert_int_equal(syncs(), 1);
     get_chat(world, pen.id, "default", chat);
     assert_int_equal(syncs(), 1);
-    (void) put_grant(world, pen.id, NULL, "/bin/a");
-    assert_int_equal(syncs(), 1);
-    DONE(world, store_log_add(world->store, &row, &world->err));
-    assert_int_equal(syncs(), 1);
-    DONE(world, store_spool_put(world->store, &spool, &row, 1, &world->err)); /* a file goes next */
-    assert_int_equal(syncs(), 1);
     DONE(world, store_chat_delete(world->store, chat, &world->err));
     assert_int_equal(syncs(), 1);
     DONE(world, store_pen_rebind(world->store, pen.id, &to, &world->err));
     assert_int_equal(syncs(), 1);
     DONE(world, store_pen_remove(world->store, pen.id, &world->err));
+    assert_int_equal(syncs(), 1);
+}
+
+static void grants_and_the_log_are_synced(void **state)
+{
+    struct world *world = *state;
+    const struct store_pen pen = add_pen(world, "/w/a");
+    const struct store_row row = {.kind = "test", .body = "{}"};
+    const struct store_spool spool = {.dev = 1};
+
+    (void) syncs();
+    (void) put_grant(world, pen.id, NULL, "/bin/a");
+    assert_int_equal(syncs(), 1);
+    DONE(world, store_log_add(world->store, &row, &world->err));
+    assert_int_equal(syncs(), 1);
+    DONE(world, store_spool_put(world->store, &spool, &row, 1, &world->err)); /* a file goes next */
     assert_int_equal(syncs(), 1);
 }
 
@@ -206,7 +215,8 @@ int main(void)
         WITH_STORE(a_job_that_runs_is_on_the_disk),
         WITH_STORE(an_end_that_was_lost_is_made_up_for),
         WITH_STORE(what_the_owner_decides_is_on_the_disk),
-        WITH_STORE(each_of_the_owners_changes_is_synced),
+        WITH_STORE(pens_files_and_chats_are_synced),
+        WITH_STORE(grants_and_the_log_are_synced),
     };
 
     return RUN_STORE_TESTS(tests);
