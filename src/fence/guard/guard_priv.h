@@ -269,7 +269,7 @@ int guard_judge(struct guard_call *call, struct guard_judged *judged);
  * change_object() in perform_mode.c. */
 bool guard_object_is_free(struct guard_call *call, int fd);
 
-/* Takes the lock, shared and if `step` wants exclusive, and calls it under it. */
+/* lock.c: takes the lock, shared and if `step` wants exclusive, and calls it under it. */
 int guard_locked(struct guard_call *call,
                  int (*step)(struct guard_call *call, void *context, bool exclusive),
                  void *context);
@@ -389,6 +389,8 @@ void guard_unlock(struct guard_lock *lock);
 bool guard_is_held_place(const struct guard *guard, const struct stat *status);
 /* Whether what has the name, no symlink followed, or something in it is what a job runs. */
 bool guard_is_run(const struct guard *guard, const struct guard_place *place);
+/* 0, or -EBUSY: the call would move or remove that; reported. */
+int guard_judge_runs(struct guard_call *call, struct guard_judged *judged);
 
 /* ---- blocking.c: opens that wait ---------------------------------------------------------------
  */

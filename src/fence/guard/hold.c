@@ -64,6 +64,21 @@ bool guard_is_run(const struct guard *guard, const struct guard_place *place)
            is_held(guard, RUNS + mix(&status), 1);
 }
 
+/* Another name for a file, or other bytes in it, is nothing to who runs a copy of it. */
+int guard_judge_runs(struct guard_call *call, struct guard_judged *judged)
+{
+    const bool moves = judged->op == GUARD_RENAME || judged->op == GUARD_EXCHANGE;
+    const bool of_source = moves && guard_is_run(call->guard, judged->source);
+
+    if (!of_source &&
+        ((!moves && judged->op != GUARD_UNLINK) || !guard_is_run(call->guard, judged->target)))
+        return 0;
+    judged->verdict.of_source = of_source;
+    judged->verdict.reason = "a command that was looked at runs from there";
+    guard_report(call, judged, NULL);
+    return -EBUSY;
+}
+
 /* ---- holding ----------------------------------------------------------------------------------
  */
 

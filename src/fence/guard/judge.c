@@ -573,46 +573,9 @@ static int judge_names(struct guard_call *call, struct guard_judged *judged)
     return r;
 }
 
-/* Another name for a file, or other bytes in it, is nothing to who runs a copy of it. */
-static int judge_objects(struct guard_call *call, struct guard_judged *judged)
-{
-    const bool moves = judged->op == GUARD_RENAME || judged->op == GUARD_EXCHANGE;
-    const bool of_source = moves && guard_is_run(call->guard, judged->source);
-
-    if (!of_source &&
-        ((!moves && judged->op != GUARD_UNLINK) || !guard_is_run(call->guard, judged->target)))
-        return 0;
-    judged->verdict.of_source = of_source;
-    judged->verdict.reason = "a command that was looked at runs from there";
-    guard_report(call, judged, NULL);
-    return -EBUSY;
-}
-
 int guard_judge(struct guard_call *call, struct guard_judged *judged)
 {
     const int r = judge_names(call, judged);
 
-    return r == 0 ? judge_objects(call, judged) : r;
-}
-
-/* ---- the lock around it ------------------------------------------------------------------------
- */
-
-int guard_locked(struct guard_call *call,
-                 int (*step)(struct guard_call *call, void *context, bool exclusive), void *context)
-{
-    int r = guard_lock_shared(&call->lock);
-
-    if (r < 0)
-        return r;
-    r = step(call, context, false);
-    guard_unlock(&call->lock);
-    if (r != GUARD_AGAIN)
-        return r;
-    r = guard_lock_exclusive(&call->lock);
-    if (r < 0)
-        return r;
-    r = step(call, context, true);
-    guard_unlock(&call->lock);
-    return r == GUARD_AGAIN ? -EAGAIN : r; /* there is nothing stronger to take */
+    return r == 0 ? guard_judge_runs(call, judged) : r;
 }

@@ -222,3 +222,22 @@ void guard_unlock(struct guard_lock *lock)
         atomic_store(&lock->board->closed, 0);
     free_bytes(lock->fd);
 }
+
+int guard_locked(struct guard_call *call,
+                 int (*step)(struct guard_call *call, void *context, bool exclusive), void *context)
+{
+    int r = guard_lock_shared(&call->lock);
+
+    if (r < 0)
+        return r;
+    r = step(call, context, false);
+    guard_unlock(&call->lock);
+    if (r != GUARD_AGAIN)
+        return r;
+    r = guard_lock_exclusive(&call->lock);
+    if (r < 0)
+        return r;
+    r = step(call, context, true);
+    guard_unlock(&call->lock);
+    return r == GUARD_AGAIN ? -EAGAIN : r; /* there is nothing stronger to take */
+}
