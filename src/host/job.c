@@ -4,8 +4,8 @@
  *   LOOKING ──allowed──────────────► RUNNING ─► OVER
  *      └─no grant─► ASKING ─► CHECKING ─┘
  *
- * Any step may go to OVER: refused, halted, failed. A job leaves the list when it is OVER; its
- * record stays. */
+ * Any step may go to OVER: refused, halted, failed. A job leaves the list when it is OVER and its
+ * end is written; its record stays. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -19,12 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOTICE_BYTES = 4096 };
+enum {
+    NOTICE_BYTES = 4096,
+    REWRITE_MS = 1000, /* until an end that could not be written is tried again */
+};
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
 /* With the texts as they are now. A store that cannot be written must not let a job run unrecorded:
- * see start(). Later on nothing better can be done than to go on. */
+ * see start(). An end is kept here until it can be: see finish(). */
 static const struct store_job *record_of(struct host_job *job)
 {
     job->record.request = job->request;
@@ -81,9 +84,34 @@ static void leave(struct host_job *job)
     host_watch_idle(host);
 }
 
-static void finish(struct host_job *job, enum store_job_state state)
+/* False: it has to be tried again. A record that is gone (with its pen, for one) needs no end. */
+static bool write_end(struct host_job *job)
 {
     struct err err = {0};
+
+    return store_job_end(job->host->store, record_of(job), job->host->limits.records, &err) == 0 ||
+           str_equal(err.id, "store.unknown");
+}
+
+static void on_rewrite(uv_timer_t *timer)
+{
+    if (write_end(timer->data))
+        leave(timer->data);
+}
+
+/* The store can be written: ends that could not be are tried again, not before this one is done. */
+static void rewrite_soon(struct host *host)
+{
+    for (struct host_job *job = host->jobs; job != NULL; job = job->next) {
+        if (job->step == HOST_JOB_OVER)
+            (void) uv_timer_start(&job->patience, on_rewrite, 0, REWRITE_MS);
+    }
+}
+
+/* Until the end is written the job stays on the list, where those who ask for it find it. */
+static void finish(struct host_job *job, enum store_job_state state)
+{
+    bool written;
 
     if (job->step == HOST_JOB_RUNNING)
         job->host->running--;
@@ -92,10 +120,15 @@ static void finish(struct host_job *job, enum store_job_state state)
     job->step = HOST_JOB_OVER;
     job->record.state = state;
     job->record.ended_ms = clock_wall_ms();
-    if (store_job_end(job->host->store, record_of(job), job->host->limits.records, &err) < 0)
-        set_error_notice(job, &err);
+    written = write_end(job);
     host_wait_tell(job);
-    leave(job);
+    if (written || job->host->ending) { /* the next start calls what was not written stopped */
+        leave(job);
+        rewrite_soon(job->host);
+        return;
+    }
+    admit_policy_freep(&job->policy); /* copies of its program take room */
+    (void) uv_timer_start(&job->patience, on_rewrite, REWRITE_MS, REWRITE_MS);
 }
 
 static void refuse(struct host_job *job, const struct err *err)
@@ -130,6 +163,11 @@ void host_jobs_end(struct host *host)
 {
     for (struct host_job *job = host->jobs, *next; job != NULL; job = next) {
         next = job->next;
+        if (job->step == HOST_JOB_OVER) {
+            (void) write_end(job);
+            leave(job);
+            continue;
+        }
         if (job->worker != NULL)
             worker_forget(TAKE_PTR(job->worker));
         set_notice(job, "the host was ended");
@@ -321,6 +359,7 @@ static void launch(struct host_job *job)
     }
     job->step = HOST_JOB_RUNNING;
     job->host->running++;
+    rewrite_soon(job->host);
     host_wait_tell(job);
 }
 

@@ -14,7 +14,7 @@ enum host_job_step {
     HOST_JOB_ASKING,   /* no grant fits: the owner has to answer */
     HOST_JOB_CHECKING, /* a thread looks again, after the answer */
     HOST_JOB_RUNNING,
-    HOST_JOB_OVER,
+    HOST_JOB_OVER, /* on the list only as long as its end is not written */
 };
 
 struct host_waiter;
@@ -34,7 +34,7 @@ struct host_job {
     struct admission *admission; /* LOOKING, CHECKING */
     struct policy *policy;       /* what the first look found; then the running one */
     char grant[STORE_ID_SIZE];   /* that allows it; "": none, or none is needed */
-    uv_timer_t patience;         /* ASKING */
+    uv_timer_t patience;         /* ASKING; OVER: until the end is tried to be written again */
     struct worker *worker;       /* RUNNING */
     const char *why;             /* it is being stopped, and why; a constant */
     struct report report;        /* RUNNING */
@@ -98,7 +98,7 @@ void host_jobs_halt(struct host *host, const char *turn, const char *why); /* th
 /* Grants of the pen have changed: what asks is asked again. */
 void host_jobs_ask_again(struct host *host, const char *pen);
 struct host_job *host_job_find(const struct host *host,
-                               const char *id); /* NULL: over, or unknown */
+                               const char *id); /* NULL: in the store, or unknown */
 void host_jobs_end(struct host *host);          /* at once: the host ends */
 
 #endif

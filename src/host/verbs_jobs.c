@@ -105,6 +105,8 @@ static json_t *base64(const struct store_bytes *bytes)
 /* ---- list ------------------------------------------------------------------------------------ */
 
 struct listing {
+    const struct host *host;
+    int state; /* asked for; -1: any */
     json_t *jobs;
     size_t bytes;
 };
@@ -113,8 +115,14 @@ struct listing {
 static int add_job(void *context, const struct store_job *job)
 {
     struct listing *listing = context;
-    json_t *object = record_object(job, false);
+    const struct host_job *kept = host_job_find(listing->host, job->id);
+    json_t *object;
 
+    if (kept != NULL && kept->step == HOST_JOB_OVER) /* its end is not written yet */
+        job = &kept->record;
+    if (listing->state >= 0 && listing->state != (int) job->state)
+        return 0;
+    object = record_object(job, false);
     if (object != NULL)
         listing->bytes += json_dumpb(object, NULL, 0, JSON_COMPACT);
     if (listing->bytes > LIST_BYTES_MOST) {
@@ -146,7 +154,7 @@ void host_jobs_list(struct host_request *request, const json_t *params)
     struct host *host = request->client->host;
     AUTO(json_free) json_t *list = json_array();
     struct store_pen pen = {.path = NULL};
-    struct listing listing = {.jobs = list};
+    struct listing listing = {.host = host, .state = -1, .jobs = list};
     struct store_job_wish wish = {.state = -1, .most = 100};
     struct err err = {0};
     int r = host_params_check(params, keys, &err);
@@ -156,7 +164,8 @@ void host_jobs_list(struct host_request *request, const json_t *params)
     if (r == 0)
         r = host_params_text(params, "chat", false, &wish.chat, &err);
     if (r == 0)
-        r = read_state(params, &wish.state, &err);
+        r = read_state(params, &listing.state, &err);
+    wish.state = listing.state;
     if (r == 0)
         r = host_params_number(params, "limit", LIST_MOST, &wish.most, &err);
     wish.pen = pen.path == NULL ? NULL : pen.id;
@@ -249,7 +258,7 @@ void host_jobs_stop(struct host_request *request, const json_t *params)
     if (r == 0)
         r = host_params_text(params, "job", true, &id, &err);
     job = r < 0 ? NULL : host_job_find(host, id);
-    if (r == 0 && job == NULL)
+    if (r == 0 && (job == NULL || job->step == HOST_JOB_OVER))
         r = err_set(&err, EINVAL, "jobs.over", "no job '%.32s' is under way", id);
     if (r < 0) {
         host_refuse(request, &err);

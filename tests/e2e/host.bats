@@ -31,6 +31,10 @@ case_of() {
     case_of host_records records_are_bounded
 }
 
+@test "an end that the store cannot take is told all the same, and written when it can" {
+    record_of an_end_waits_for_the_store
+}
+
 @test "the latest hundred records of a pen are kept, and what runs" {
     case_of host_records a_hundred_are_kept
 }

@@ -29,6 +29,55 @@ def shown(job):
     return text.decode(), wattle("jobs", "show", "--json", job)
 
 
+def in_store(job):
+    """The state of its row, as a number: 1 runs, 2 exited."""
+    with sqlite3.connect(f"file:{STATE}/wattle.db?mode=ro", uri=True) as store:
+        return store.execute("SELECT state FROM jobs WHERE id = ?", (job,)).fetchone()[0]
+
+
+@contextlib.contextmanager
+def store_unwritable():
+    """For everybody else, as on a full disk; reading goes on."""
+    store = sqlite3.connect(f"{STATE}/wattle.db", isolation_level=None)
+    store.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        store.execute("ROLLBACK")
+        store.close()
+
+
+def an_end_waits_for_the_store():
+    grant(pens_add(), "bash")
+    wait = "until [[ -e go ]]; do sleep 0.05; done; echo end; exit 3"
+
+    def run_until_unwritten(client):
+        job = client.run("bash", "-c", wait, background=True)["job_id"]
+        assert in_store(job) == 1  # control: written while it could be
+        return job
+
+    with Client(PEN) as client:
+        job = run_until_unwritten(client)
+        with store_unwritable():
+            open("go", "w").close()
+            for _ in range(3):  # the first answer, and those after it
+                assert exited(client.status(job, wait=10), 3)["output"] == "end\n"
+            assert wattle("jobs", "show", "--json", job)["state"] == "exited"
+            assert [one["state"] for one in wattle("jobs", "list", "--json")["jobs"]] == ["exited"]
+            assert in_store(job) == 1
+        until(lambda: in_store(job) == 2, "the end is written")
+        assert exited(client.status(job), 3)["output"] == "end\n"
+        # Of an end that was never written the next host knows nothing.
+        os.remove("go")
+        job = run_until_unwritten(client)
+        with store_unwritable():
+            open("go", "w").close()
+            exited(client.status(job, wait=10), 3)
+            os.kill(host_pid(), signal.SIGKILL)
+        assert in_store(job) == 1
+    assert wattle("jobs", "show", "--json", job)["state"] == "stopped"
+
+
 # ---- records -------------------------------------------------------------------------------------
 
 def what_a_job_made():
