@@ -236,17 +236,28 @@ static struct mcp_call *new_call(const struct asked *asked)
     return NULL;
 }
 
+static void refuse_tool(const struct asked *asked, const char *name)
+{
+    struct err err = {0};
+
+    if (name == NULL)
+        (void) err_set(&err, EINVAL, "rpc.params", "'name' has to be that of a tool");
+    else
+        (void) err_set(&err, EINVAL, "rpc.params", "unknown tool '%s'", name);
+    refuse(asked, RPC_PARAMS, &err);
+}
+
 static void on_call(const struct asked *asked)
 {
     const json_t *params = asked->message->params;
-    const struct mcp_tool *tool =
-        find_tool(asked->mcp, json_plain_text(json_object_get(params, "name")));
+    const char *name = json_plain_text(json_object_get(params, "name"));
+    const struct mcp_tool *tool = find_tool(asked->mcp, name);
     const json_t *given = json_object_get(params, "arguments");
     AUTO(json_free) json_t *none = json_object();
     struct mcp_call *call;
 
     if (tool == NULL) {
-        refuse_params(asked, "unknown tool");
+        refuse_tool(asked, name);
     } else if (given != NULL && !json_is_object(given)) {
         refuse_params(asked, "'arguments' is no object");
     } else if (find_call(asked->mcp, asked->message->id) != NULL) {
@@ -428,6 +439,16 @@ void mcp_take(struct mcp *mcp, const char *line, size_t size)
         serve(&asked);
     else if (message.kind == RPC_NOTIFICATION)
         on_notification(mcp, &message);
+}
+
+void mcp_refuse_long(const struct mcp *mcp)
+{
+    struct err err = {0};
+
+    (void) err_set(&err, EINVAL, "rpc.invalid", "a message has more than %u bytes (4 MiB)",
+                   MCP_MESSAGE_LIMIT_BYTES);
+    (void) err_hint(&err, "write what is long into a file of the pen, in parts");
+    send_and_free(mcp, rpc_error(NULL, rpc_code_of(&err), &err));
 }
 
 int mcp_new(const struct mcp_server *server, const struct mcp_handlers *handlers,

@@ -56,6 +56,8 @@ void mcp_freep(struct mcp **mcp); /* open calls are forgotten */
 /* One line without its end. Whatever is wrong with it is answered, or dropped where no answer is
  * due. */
 void mcp_take(struct mcp *mcp, const char *line, size_t size);
+/* Instead, for a line of more than MCP_MESSAGE_LIMIT_BYTES: its id is not known. */
+void mcp_refuse_long(const struct mcp *mcp);
 
 /* The answer: `structured` (taken over) as it is and as text; is_error: the model can mend it. */
 void mcp_call_answer(struct mcp_call *call, json_t *structured, bool is_error);

@@ -210,7 +210,7 @@ static void give_signs(const struct server *server)
 static void end_line(struct server *server)
 {
     if (server->too_long)
-        mcp_take(server->mcp, "", 0); /* no message: answered as one */
+        mcp_refuse_long(server->mcp);
     else if (server->line.size > 0)
         mcp_take(server->mcp, server->line.bytes, server->line.size);
     server->too_long = false;

@@ -24,7 +24,8 @@
     "\"network\":{\"type\":\"boolean\",\"default\":false,\"description\":\"the owner has to "      \
     "allow it separately\"},"                                                                      \
     "\"deadline_seconds\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":86400,"                  \
-    "\"default\":120,\"description\":\"at most 600, unless the owner set another bound\"},"        \
+    "\"default\":120,\"description\":\"from 1 to 600; the owner may set other bounds, of at most " \
+    "86400\"},"                                                                                    \
     "\"background\":{\"type\":\"boolean\",\"default\":false,\"description\":\"answer at once\"}}}"
 
 #define STATUS_INPUT                                                                               \
@@ -66,7 +67,9 @@ static const struct mcp_tool tools[] = {
             "turn. Output is kept to 32 KiB, head and tail: long output belongs in a file of the "
             "pen. The answer comes when the program ends, or after 45 s with state 'running'; "
             "running is not success, only an exit code of 0 is. 'awaiting_approval' means that the "
-            "owner was asked: look again with pen_command_status. A permission to run something is "
+            "owner was asked (a call waits up to 45 s for that, too): look again with "
+            "pen_command_status; where job_id is null there is no job to look at, so tell the "
+            "owner what the notice says and run it again later. A permission to run something is "
             "not an instruction to publish anything.",
         .input_schema = RUN_INPUT,
         .output_schema = OUTPUT,
@@ -114,12 +117,13 @@ struct argument {
     json_int_t least, most; /* NUMBER */
 };
 
+/* Which deadline is in bounds is the host's to say, and to name: the owner sets them. */
 static const struct argument run_arguments[] = {
     {.name = "command", .kind = TEXT, .required = true},
     {.name = "args", .kind = TEXTS},
     {.name = "working_directory", .kind = TEXT},
     {.name = "network", .kind = FLAG},
-    {.name = "deadline_seconds", .kind = NUMBER, .least = 1, .most = 86400},
+    {.name = "deadline_seconds", .kind = NUMBER, .least = 0, .most = UINT32_MAX},
     {.name = "background", .kind = FLAG},
     {.name = NULL},
 };

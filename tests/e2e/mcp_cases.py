@@ -33,9 +33,12 @@ def wrong_messages():
             answer = client.next()
             assert answer["error"]["code"] == code, (line[:20], answer)
         client.send(b"x" * (5 << 20))
-        assert client.next()["error"]["code"] in (-32600, -32700)
+        answer = client.next()
+        assert answer["id"] is None and answer["error"]["code"] == -32600, answer
+        assert "4 MiB" in answer["error"]["message"], answer
         assert "error" in client.wait(client.request("no/such", {}))
-        assert "error" in client.wait(client.request("tools/call", {"name": "rm"}))
+        answer = client.wait(client.request("tools/call", {"name": "rm"}))
+        assert "'rm'" in answer["error"]["message"], answer
         exited(client.run("pwd"))
 
 
@@ -46,6 +49,8 @@ def wrong_arguments():
                      {"deadline_seconds": 0}, {"deadline_seconds": 601}, {"deadline_seconds": 1.5},
                      {"background": 1}, {"working_directory": 1}):
             refused(client.call("pen_run_command", **{"command": "pwd", **more}))
+        for seconds in (0, 601, 86401):  # one bound, whoever tells it
+            refused(client.run("pwd", deadline_seconds=seconds), "from 1 to 600")
         refused(client.call("pen_run_command"), "command")
         refused(client.call("pen_command_status", job_id="j-unknown1"))
         refused(client.call("pen_command_status", job_id="j-unknown1", wait_seconds=11))

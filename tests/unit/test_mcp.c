@@ -109,6 +109,8 @@ static void give(struct world *world, const char *line)
         mcp_call_answer_result(take_first(world), json_pack("{s:[]}", "content"));
     else if (str_equal(line, "!progress"))
         mcp_call_progress(world->open[0], "on");
+    else if (str_equal(line, "!long"))
+        mcp_refuse_long(world->mcp);
     else
         mcp_take(world->mcp, line, strlen(line));
 }
@@ -203,10 +205,10 @@ static const struct {
       REQUEST("2", "tools/call", "{}"),
       REQUEST("3", "tools/call", "{\"name\":\"tool\",\"arguments\":[]}"),
       REQUEST("4", "tools/call", "{\"name\":\"tool\\u0000\"}")},
-     WELCOME("2025-06-18") ERROR("1", "-32602", "unknown tool", "rpc.params")
-         ERROR("2", "-32602", "unknown tool", "rpc.params")
+     WELCOME("2025-06-18") ERROR("1", "-32602", "unknown tool 'no'", "rpc.params")
+         ERROR("2", "-32602", "'name' has to be that of a tool", "rpc.params")
              ERROR("3", "-32602", "'arguments' is no object", "rpc.params")
-                 ERROR("4", "-32602", "unknown tool", "rpc.params")},
+                 ERROR("4", "-32602", "'name' has to be that of a tool", "rpc.params")},
     {"an id that is taken, and is free again",
      {CALL_ALONE("7"), CALL_ALONE("7"), "!answer", CALL_ALONE("7"), "!answer"},
      ERROR("7", "-32602", "the id is one of a call that is under way", "rpc.params")
@@ -247,6 +249,13 @@ static const struct {
      {"{\"jsonrpc\":\"1.0\",\"id\":5,\"method\":\"ping\"}", "7"},
      ERROR("5", "-32600", "not a JSON-RPC 2.0 message: 'jsonrpc' is not \\\"2.0\\\"", "rpc.invalid")
          ERROR("null", "-32600", "not a JSON-RPC 2.0 message: it is no object", "rpc.invalid")},
+    {"a line over the bound",
+     {"!long"},
+     "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"a message has more "
+     "than "
+     "4194304 bytes (4 MiB)\",\"data\":{\"id\":\"rpc.invalid\",\"hint\":\"write what is long into "
+     "a file "
+     "of the pen, in parts\"}}}\n"},
 };
 
 static void lines_in_and_lines_out(void **state)
