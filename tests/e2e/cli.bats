@@ -77,6 +77,20 @@ options_of() {
     done
 }
 
+@test "man pages keep the lines of their examples, and wattle(1) names every command" {
+    [[ -n ${WATTLE_MAN:-} && -e ${WATTLE_MAN:-}/wattle-run.1 ]] || skip "man pages are not built"
+    local page command
+    for page in "$WATTLE_MAN"/wattle*.[15]; do
+        # outside of .nf lines are filled: a command after another one stands in its line
+        awk '/^\.nf/ { kept = 1 } /^\.fi/ { kept = 0 }
+            /^\$ / { if (before && !kept) exit 1; before = 1; next } { before = 0 }' "$page" ||
+            fail "two commands in one line: $page"
+    done
+    for command in $("$WATTLE" help | sed -nE 's/^  ([a-z]+) .*/\1/p' | sort -u); do
+        grep -q "wattle $command" "$WATTLE_MAN/wattle.1" || fail "wattle(1) has no '$command'"
+    done
+}
+
 @test "the completion for bash parses" {
     "$WATTLE" completion bash >c
     bash -n c
