@@ -78,6 +78,18 @@ run_inside() {
 
 # ---- real work ----------------------------------------------------------------------------------
 
+# Which test failed stands far above the end of what meson prints; its own log goes with the folder.
+say_why() {
+    local kept
+
+    grep -E '(FAIL|TIMEOUT|ERROR)\b' "$top/log" | head -n 20 || true
+    tail -n 40 "$top/log"
+    kept=$(mktemp -d /var/tmp/wattle-demo-failed.XXXXXX)
+    cp -- "$top/log" "$kept/"
+    cp -- "$pen"/build/meson-logs/testlog.txt "$kept/" 2>/dev/null || true
+    printf 'demo: the logs are kept in %s\n' "$kept"
+}
+
 must() {
     local title=$1
     shift
@@ -86,7 +98,7 @@ must() {
         printf 'done\n'
     else
         printf 'FAILED\n'
-        tail -n 40 "$top/log" >&2
+        say_why >&2
         exit 1
     fi
 }
