@@ -32,7 +32,7 @@ case_of() {
 }
 
 @test "an end that the store cannot take is told all the same, and written when it can" {
-    record_of an_end_waits_for_the_store
+    case_of host_records an_end_waits_for_the_store
 }
 
 @test "the latest hundred records of a pen are kept, and what runs" {
