@@ -98,6 +98,14 @@ void admit_follow_trees(struct admit_request *request)
 
 /* ---- in the thread --------------------------------------------------------------------------- */
 
+static int replaced(const char *pen, struct err *err)
+{
+    (void) err_set(err, EINVAL, "host.pen-replaced",
+                   "the pen '%s' is another folder than the owner chose", pen);
+    return err_hint(err, "the owner can look with 'wattle pens list' and mend it with 'wattle pens "
+                         "rebind'");
+}
+
 /* The folder the owner made a pen, and no other that took its place. */
 static int check_pen(const struct admit_request *request, struct err *err)
 {
@@ -109,10 +117,22 @@ static int check_pen(const struct admit_request *request, struct err *err)
     if (str_equal(physical, request->pen) && status.st_dev == request->pen_dev &&
         status.st_ino == request->pen_inode)
         return 0;
-    (void) err_set(err, EINVAL, "host.pen-replaced",
-                   "the pen '%s' is another folder than the owner chose", request->pen);
-    return err_hint(err, "the owner can look with 'wattle pens list' and mend it with 'wattle pens "
-                         "rebind'");
+    return replaced(request->pen, err);
+}
+
+/* The path was looked up anew since: what is mounted has to be the folder that the owner chose. */
+static int check_derived(const struct admit_request *request, const struct policy *policy,
+                         struct err *err)
+{
+    for (size_t i = 0; i < policy_rules(policy); i++) {
+        const struct policy_rule *rule = policy_rule_at(policy, i);
+
+        if (!rule->hold && str_equal(rule->path, request->pen) &&
+            str_equal(policy_pen(policy), request->pen) && rule->dev == request->pen_dev &&
+            rule->inode == request->pen_inode)
+            return 0;
+    }
+    return replaced(request->pen, err);
 }
 
 static int check_directory(const char *directory, struct err *err)
@@ -232,6 +252,8 @@ static void look(uv_work_t *work)
         r = check_directory(request->working_directory, err);
     if (r == 0)
         r = derive(request, &admission->answer.policy, err);
+    if (r == 0)
+        r = check_derived(request, admission->answer.policy, err);
     if (r == 0)
         r = prepare(request, admission->answer.policy, err);
     if (r == 0)

@@ -64,6 +64,10 @@ case_of() {
     case_of changed_in_a_loop
 }
 
+@test "a folder swapped in at the pen's path is never the pen" {
+    case_of the_pen_swapped_in_a_loop
+}
+
 @test "what a job runs is not moved, replaced or removed by other jobs" {
     case_of what_runs_stays hold
 }

@@ -376,6 +376,44 @@ def changed_in_a_loop():
     assert seen.get("exited") and len(seen) > 1, seen  # it was raced
 
 
+def the_pen_swapped_in_a_loop():
+    """While another thread exchanges the pen with a folder beside it: jobs see the pen, or do not
+    run; of the other folder nothing."""
+    import ctypes
+    import threading
+
+    exchange = ctypes.CDLL(None, use_errno=True).renameat2
+    other = HOME + "/work/other"
+    os.makedirs(other)
+    pens_add()
+    for path, name in ((PEN, "mine"), (other, "theirs")):
+        with open(f"{path}/{name}", "w") as file:
+            file.write(name)
+    over = threading.Event()
+
+    def change():
+        while not over.is_set():
+            assert exchange(-100, PEN.encode(), -100, other.encode(), 2) == 0  # RENAME_EXCHANGE
+            time.sleep(0.0005)
+
+    seen = {}
+    with Client(PEN) as client:
+        assert exited(client.run("ls", "-d", PEN + "/mine"))  # control: nothing is changed
+        changer = threading.Thread(target=change)
+        changer.start()
+        try:
+            for _ in range(int(os.environ.get("WATTLE_ROUNDS", "60"))):
+                job = client.run("ls")
+                seen[job["state"]] = seen.get(job["state"], 0) + 1
+                assert "theirs" not in job["output"], job
+                if job["state"] == "refused":
+                    seen["told"] = seen.get("told", 0) + ("another folder" in job["notice"])
+        finally:
+            over.set()
+            changer.join()
+    assert seen.get("refused") and seen["told"], seen  # it was raced
+
+
 def names_on_the_path():
     """A name that another folder has as well, before or after the look."""
     first, second = HOME + "/first", HOME + "/second"
