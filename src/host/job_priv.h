@@ -72,7 +72,7 @@ struct host_turn {
     struct store_pen pen;         /* id "": unknown */
     char *path, *leads_to, *name; /* as it was begun: an unknown pen may be made later; leads_to
                                      NULL: not said */
-    bool ended;                   /* by the owner: what is asked next is refused */
+    bool ended;                   /* by the owner: all that is asked from then on is refused */
 };
 
 /* ---- job.c ----------------------------------------------------------------------------------- */

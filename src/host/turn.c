@@ -82,7 +82,8 @@ static int check_turn(const struct host_client *client, struct err *err)
     if (!client->turn->ended)
         return 0;
     (void) err_set(err, EINVAL, "host.turn-ended", "the owner ended this turn");
-    return err_hint(err, "ask again only if the owner wants you to go on");
+    return err_hint(err, "nothing runs by this connection any more; a new one begins a new turn, if "
+                         "the owner wants you to go on");
 }
 
 void host_turn_begin(struct host_request *request, const json_t *params)
@@ -127,9 +128,21 @@ static void stop_turn(struct host_client *client, const char *why)
     (void) !store_turn_end(host->store, id, why, NULL);
 }
 
-void host_turn_halt(struct host_client *client, const char *why)
+unsigned host_turns_halt(struct host *host, const char *pen, const char *chat, const char *why)
 {
-    stop_turn(client, why);
+    unsigned ended = 0;
+
+    for (struct host_client *client = host->clients; client != NULL; client = client->next) {
+        const struct host_turn *turn = client->turn;
+
+        if (turn == NULL || turn->id[0] == '\0' || turn->ended ||
+            (pen != NULL && !str_equal(turn->pen.id, pen)) ||
+            (chat != NULL && !str_equal(turn->chat, chat)))
+            continue;
+        stop_turn(client, why);
+        ended++;
+    }
+    return ended;
 }
 
 void host_turn_end(struct host_client *client, const char *why)

@@ -71,7 +71,7 @@ void host_chats_delete(struct host_request *request, const json_t *params)
     verbs_done(request, r, &err);
 }
 
-/* The connections stay: the next call of each is refused, and says why. */
+/* The connections stay: each call of theirs is refused, and says why. */
 void host_chats_end_turn(struct host_request *request, const json_t *params)
 {
     static const char *const keys[] = {"chat", NULL};
@@ -82,13 +82,8 @@ void host_chats_end_turn(struct host_request *request, const json_t *params)
 
     if (r == 0)
         r = host_params_text(params, "chat", true, &chat, &err);
-    for (struct host_client *client = request->client->host->clients; r == 0 && client != NULL;
-         client = client->next) {
-        if (client->turn == NULL || client->turn->ended || !str_equal(client->turn->chat, chat))
-            continue;
-        host_turn_halt(client, "the owner ended the turn");
-        ended++;
-    }
+    if (r == 0)
+        ended = host_turns_halt(request->client->host, NULL, chat, "the owner ended the turn");
     if (r < 0)
         host_refuse(request, &err);
     else

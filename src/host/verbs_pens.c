@@ -106,6 +106,16 @@ static json_t *notes_of(const struct policy *policy)
     return list;
 }
 
+/* Turns that began in the old folder do not go on in the new one, nor in the old one. */
+static int rebind(struct host *host, const struct making *making, struct err *err)
+{
+    const int r = store_pen_rebind(host->store, making->id, &making->pen, err);
+
+    if (r == 0)
+        (void) host_turns_halt(host, making->id, NULL, "the owner gave the pen another folder");
+    return r;
+}
+
 static json_t *make(struct host *host, void *value, const struct policy *policy, struct err *err)
 {
     struct making *making = value;
@@ -116,7 +126,7 @@ static json_t *make(struct host *host, void *value, const struct policy *policy,
     if (making->id == NULL)
         r = store_pen_add(host->store, &making->pen, err);
     else
-        r = store_pen_rebind(host->store, making->id, &making->pen, err);
+        r = rebind(host, making, err);
     if (r == 0)
         r = store_pen_find(host->store, making->id == NULL ? making->pen.id : making->id, &made,
                            err);
@@ -255,15 +265,6 @@ void host_pens_show(struct host_request *request, const json_t *params)
         host_answer(request, object);
 }
 
-static void halt_all(struct host *host, const char *pen, const char *why)
-{
-    for (struct host_job *job = host->jobs, *next; job != NULL; job = next) {
-        next = job->next;
-        if (str_equal(job->pen.id, pen))
-            host_job_halt(job, why);
-    }
-}
-
 void host_pens_remove(struct host_request *request, const json_t *params)
 {
     static const char *const keys[] = {"pen", NULL};
@@ -275,7 +276,7 @@ void host_pens_remove(struct host_request *request, const json_t *params)
     if (r == 0)
         r = verbs_find_pen(host, params, &pen, &err);
     if (r == 0) {
-        halt_all(host, pen.id, "the owner removed the pen");
+        (void) host_turns_halt(host, pen.id, NULL, "the owner removed the pen");
         r = store_pen_remove(host->store, pen.id, &err);
     }
     store_pen_free(&pen);

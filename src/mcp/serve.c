@@ -35,7 +35,7 @@ struct server {
     struct waiting waiting[MCP_CALLS_MAX];
     size_t count;
     struct buf line;
-    bool turn_over;
+    struct err turn_over; /* code 0: it is not; else what is told from then on */
     bool too_long;      /* the rest of the line is thrown away */
     struct err failure; /* of writing to the client; its code ends everything */
 };
@@ -67,7 +67,6 @@ static void answer_refusal(struct mcp_call *call, const struct err *err)
 static void lose_host(struct server *server, const struct err *err)
 {
     rpc_client_freep(&server->client);
-    server->turn_over = false;
     for (size_t i = 0; i < server->count; i++)
         answer_refusal(server->waiting[i].call, err);
     server->count = 0;
@@ -126,7 +125,7 @@ static void on_answer(struct server *server, const struct rpc_message *message)
         (void) err_hint(&err, "%s", message->hint);
     answer_refusal(call, &err);
     if (str_equal(message->error_id != NULL ? message->error_id : "", "host.turn-ended"))
-        server->turn_over = true; /* the next call begins another one */
+        server->turn_over = err; /* one connection, one turn: no other host begins a new one */
 }
 
 static void read_host(struct server *server)
@@ -143,8 +142,6 @@ static void read_host(struct server *server)
         if (message.kind == RPC_RESULT || message.kind == RPC_ERROR)
             on_answer(server, &message);
     }
-    if (r == 0 && server->turn_over)
-        r = err_set(&err, EPIPE, "mcp.turn-over", "the owner ended the turn");
     if (r < 0)
         lose_host(server, &err);
 }
@@ -156,8 +153,13 @@ static int ask_host(struct server *server, struct mcp_call *call, const char *me
 {
     AUTO(json_free) json_t *params = params_;
     const json_int_t id = ++server->last_id;
-    int r = reach_host(server, err);
+    int r = 0;
 
+    if (server->turn_over.code != 0) {
+        *err = server->turn_over;
+        return -server->turn_over.code;
+    }
+    r = reach_host(server, err);
     if (r == 0)
         r = rpc_client_send(server->client, rpc_request(json_integer(id), method, TAKE_PTR(params)),
                             err);

@@ -80,6 +80,10 @@ case_of() {
     case_of mcp_ends the_end_of_a_turn
 }
 
+@test "a pen that is removed or gets another folder ends its turns for good" {
+    case_of mcp_ends pens_end_turns
+}
+
 @test "the owner ends a turn" {
     case_of mcp_ends the_owner_ends_it
 }

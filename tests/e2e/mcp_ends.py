@@ -79,6 +79,40 @@ def the_end_of_a_turn():
     assert all("gone" in job["notice"] for job in jobs), jobs
 
 
+def ended_for_good(client, job):
+    """Not only what is asked next; nor does another host begin a new turn."""
+    for _ in range(3):
+        refused(client.run("pwd"), "owner ended this turn")
+    refused(client.status(job), "owner ended this turn")
+    refused(client.stop(job), "owner ended this turn")
+    wattle("host", "stop")
+    refused(client.run("pwd"), "owner ended this turn")
+
+
+def pens_end_turns():
+    """A pen that is removed or gets another folder: its turns are over, those of others are not."""
+    other = os.environ["HOME"] + "/work/other"
+    place = os.environ["HOME"] + "/work/place"
+    os.makedirs(other)
+    os.makedirs(place)
+    pens_add(other)
+    with Client(other) as beside:
+        exited(beside.run("pwd"))
+        for words in (("rebind", PEN, place), ("remove", PEN)):
+            pen = pens_add()
+            grant(pen, "sleep")
+            with Client(PEN) as client:
+                job, word = sleeping(client)
+                wattle("pens", words[0], "--json", *words[1:])
+                gone(word)
+                with Client(PEN) as new:  # as of any folder that is no pen
+                    assert new.run("pwd")["state"] == "awaiting_approval"
+                exited(beside.run("pwd"))
+                ended_for_good(client, job)
+        with Client(place) as client:
+            assert exited(client.run("pwd"))["output"] == place + "\n"
+
+
 def the_owner_ends_it():
     pen = pens_add()
     grant(pen, "sleep")
@@ -91,10 +125,17 @@ def the_owner_ends_it():
         assert wattle("chats", "end-turn", "--json", chat["id"])["ended"] == 1
         job = client.job(number)
         assert job["state"] == "stopped" and "owner" in job["notice"], job
-        refused(client.run("pwd"), "owner")
-        exited(client.run("pwd"))
-        assert wattle("chats", "list", "--json")["chats"][0]["turns"] == 2
-    wattle("chats", "end-turn", "--json", chat["id"])
+        ended_for_good(client, job["job_id"])
+        with Client(PEN, "--chat", "some") as other:  # a new connection is a new turn
+            exited(other.run("pwd"))
+            assert wattle("chats", "list", "--json")["chats"][0]["turns"] == 2
+            assert wattle("chats", "end-turn", "--json", chat["id"])["ended"] == 1
+        # Moved and forgotten, the chat wakes no connection of its old turns.
+        place = os.environ["HOME"] + "/work/moved"
+        os.makedirs(place)
+        moved = pens_add(place)
+        wattle("chats", "move", "--json", chat["id"], moved)
+        ended_for_good(client, job["job_id"])
     wattle("chats", "delete", "--json", chat["id"])
 
 
