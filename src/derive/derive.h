@@ -59,7 +59,9 @@ struct derive_request {
     bool discreet; /* of a command's path that the job would not see, one refusal for all reasons */
     bool
         stored_path; /* folders are searched as config.json says (wattle.path), not as $PATH does */
-    bool guard_off;  /* names will not be guarded: what leads to some is not looked for */
+    bool
+        pen_files; /* paths and sockets are those the owner stored of a pen: physical, or refused */
+    bool guard_off; /* names will not be guarded: what leads to some is not looked for */
 };
 
 /* Reads one settings file as a run would: whose it is, who may change it, what it says. Where it

@@ -19,6 +19,8 @@ struct opened {
     bool must_exist; /* a file is general: what it names may be missing here */
 };
 
+static const char pen_files[] = "pens files";
+
 /* Where it is. */
 struct whereabouts {
     char *physical;
@@ -158,6 +160,28 @@ static int note_way(struct derivation *work, const struct opened *opened, const 
     return derive_way_add(work, opened->label, full, err);
 }
 
+/* A symlink was put there since, by whoever can write in the folder: jobs of another pen, perhaps.
+ * A model is told no name, of this place or the other. */
+static int refuse_moved(const struct derivation *work, const struct opened *opened,
+                        const struct whereabouts *where, struct err *err)
+{
+    if (work->request->discreet) {
+        (void) err_set(err, EINVAL, "derive.path-moved",
+                       "a place that the owner named beside the pen leads to another one now");
+        return err_hint(err, "the owner can see which with 'wattle pens show'");
+    }
+    (void) err_set(err, EINVAL, "derive.path-moved", "%s: '%s' leads to '%s'", opened->label,
+                   opened->typed, where->physical);
+    return err_hint(err, "name the place itself, if it is the one that is meant");
+}
+
+static bool has_moved(const struct derivation *work, const struct opened *opened,
+                      const struct whereabouts *where)
+{
+    return work->request->pen_files && opened->origin == POLICY_FROM_FLAG &&
+           !str_equal(opened->typed, where->physical);
+}
+
 static int find(struct derivation *work, const struct opened *opened, struct whereabouts *where,
                 struct err *err)
 {
@@ -184,6 +208,8 @@ static int find(struct derivation *work, const struct opened *opened, struct whe
                        "%s: cannot find '%s'", opened->label, opened->typed);
         return err_hint(err, "make it first, or leave it out");
     }
+    if (has_moved(work, opened, where))
+        return refuse_moved(work, opened, where, err);
     where->verdict = derive_judge(work, where->physical);
     return 0;
 }
@@ -296,7 +322,7 @@ static int each_flag(struct derivation *work, bool opens, each_opened *each, str
         const struct derive_flag_path *flag = &work->request->paths[i];
         const struct opened opened = {
             .typed = flag->path,
-            .label = labels[flag->access],
+            .label = work->request->pen_files ? pen_files : labels[flag->access],
             .access = flag->access,
             .origin = POLICY_FROM_FLAG,
             .must_exist = true,
@@ -437,7 +463,7 @@ int derive_sockets_add(struct derivation *work, struct err *err)
 
     for (size_t i = 0; r == 0 && flags != NULL && flags[i] != NULL; i++) {
         opened.typed = flags[i];
-        opened.label = "--unix";
+        opened.label = work->request->pen_files ? pen_files : "--unix";
         r = open_socket(work, &opened, err);
     }
     opened.must_exist = false;

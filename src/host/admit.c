@@ -203,6 +203,7 @@ static int derive(const struct admit_request *request, struct policy **ret_polic
         .pin_command = true,
         .discreet = request->discreet,
         .stored_path = true,
+        .pen_files = true,
     };
     int r = chdir == NULL ? err_memory(err) : fill_extra(request, &extra, err);
 

@@ -154,8 +154,8 @@ host_method host_chats_list, host_chats_move, host_chats_delete, host_chats_end_
 host_method host_jobs_list, host_jobs_show, host_jobs_logs, host_jobs_stop;
 host_method host_grants_add, host_grants_list, host_grants_remove;
 
-/* The owner's word: ends the open turns of a pen and a chat (ids, NULL: any), and with them all that
- * their connections are good for. How many there were. */
+/* The owner's word: ends the open turns of a pen and a chat (ids, NULL: any), and with them all
+ * that their connections are good for. How many there were. */
 unsigned host_turns_halt(struct host *host, const char *pen, const char *chat, const char *why);
 void host_turn_end(struct host_client *client, const char *why); /* the client's end */
 

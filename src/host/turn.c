@@ -82,8 +82,9 @@ static int check_turn(const struct host_client *client, struct err *err)
     if (!client->turn->ended)
         return 0;
     (void) err_set(err, EINVAL, "host.turn-ended", "the owner ended this turn");
-    return err_hint(err, "nothing runs by this connection any more; a new one begins a new turn, if "
-                         "the owner wants you to go on");
+    return err_hint(err,
+                    "nothing runs by this connection any more; a new one begins a new turn, if "
+                    "the owner wants you to go on");
 }
 
 void host_turn_begin(struct host_request *request, const json_t *params)

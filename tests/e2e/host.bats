@@ -87,6 +87,10 @@ case_of() {
     case_of host_cases files_beside_the_pen
 }
 
+@test "what the owner opened beside the pen leads nowhere else by a symlink that another pen's job planted" {
+    case_of host_cases files_beside_the_pen_that_moved
+}
+
 @test "a host is started by who needs it, and ended" {
     case_of host_cases idle_hosts_can_be_ended
 }

@@ -2,6 +2,7 @@
 The current folder is no pen yet."""
 
 import os
+import shutil
 import signal
 import sys
 
@@ -113,6 +114,49 @@ def files_beside_the_pen():
         exited(client.run("touch", beside + "/more"))
         wattle("pens", "files", "--json", pen, "remove", number)
         exited(client.run("cat", beside + "/file"), 1)
+
+
+def files_beside_the_pen_that_moved():
+    """A job of another pen puts a symlink in the place of what the owner named, or of a folder on the
+    way: nothing behind it is read, written or told."""
+    home = os.environ["HOME"]
+    other, private = home + "/work/other", home + "/private"
+    os.makedirs(private)
+    with open(private + "/diary", "w") as file:
+        file.write("diary\n")
+    pen = pens_add()
+    os.makedirs(other)
+    grant(pens_add(other), "mv", "ln", "rm")
+    grant(pen, "tee")
+    for access, place, swapped in (("read", "shared", "shared"), ("write", "shared", "shared"),
+                                   ("hide", "shared", "shared"), ("write", "deep/shared", "deep")):
+        os.makedirs(f"{other}/{place}")
+        beside = f"{other}/{place}/diary"
+        with open(beside, "w") as file:
+            file.write("shared\n")
+        os.makedirs(f"{private}/shared", exist_ok=True)
+        shutil.copy(private + "/diary", private + "/shared/diary")
+        files = wattle("pens", "files", "--json", pen, "add", f"{other}/{place}", access)["files"]
+        with Client(PEN) as client, Client(other) as planter:
+            def tries(client=client, beside=beside):
+                return client.run("cat", beside), client.run("tee", "-a", beside)
+
+            read, wrote = tries()  # control: nothing was planted
+            assert (read["exit_code"], wrote["exit_code"]) == {
+                "read": (0, 1), "write": (0, 0), "hide": (1, 1)}[access], (read, wrote)
+            exited(planter.run("mv", swapped, "was"))
+            exited(planter.run("ln", "-s", private, swapped))
+            for job in tries():
+                refused(job, "leads to another")
+                assert "private" not in str(job) and "diary" not in job["notice"], job
+            exited(planter.run("rm", swapped))
+            exited(planter.run("mv", "was", swapped))
+            assert [job["state"] for job in tries()] == ["exited", "exited"]  # counter-control
+            exited(planter.run("rm", "-r", swapped))
+        wattle("pens", "files", "--json", pen, "remove", files[0]["id"])
+        for path in (private + "/diary", private + "/shared/diary"):
+            with open(path) as file:
+                assert file.read() == "diary\n"
 
 
 def idle_hosts_can_be_ended():

@@ -215,6 +215,31 @@ static void symlinks_on_the_way_are_made_inside(void **state)
     assert_string_equal(policy_place_find(world->policy, link)->source, "data");
 }
 
+static void files_of_a_pen_lie_where_they_were_stored(void **state)
+{
+    struct world *world = *state;
+    static const enum policy_access accesses[] = {POLICY_READ, POLICY_WRITE, POLICY_HIDE};
+    AUTO_FREE char *lib = at(world, "home/work/lib");
+    AUTO_FREE char *link = at(world, "home/work/link");
+    AUTO_FREE char *below = at(world, "home/work/link/below");
+    struct one_flag one;
+
+    make_folder(world, "home/work/lib/below");
+    assert_int_equal(symlink(lib, link), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(accesses); i++) {
+        derive(world, flag(&one, accesses[i], link)); /* a run's options are the owner's of now */
+        (void) flag(&one, accesses[i], lib);
+        one.request.pen_files = true;
+        derive(world, &one.request);
+        one.path.path = link;
+        refuse(world, &one.request, "derive.path-moved");
+        one.path.path = below;
+        refuse(world, &one.request, "derive.path-moved");
+        one.request.discreet = true;
+        refuse(world, &one.request, "derive.path-moved");
+    }
+}
+
 static void devices_and_sockets_are_not_files(void **state)
 {
     struct world *world = *state;
@@ -366,6 +391,7 @@ int main(void)
         WORLD_TEST(wattle_s_own_folders_stay_closed),
         WORLD_TEST(hides_in_the_pen_what_exists),
         WORLD_TEST(symlinks_on_the_way_are_made_inside),
+        WORLD_TEST(files_of_a_pen_lie_where_they_were_stored),
         WORLD_TEST(devices_and_sockets_are_not_files),
         WORLD_TEST(opens_sockets_by_their_own_flag),
         WORLD_TEST(reads_the_owner_s_file),
