@@ -27,6 +27,7 @@ static const struct ask_column pen_columns[] = {
 static const struct ask_column file_columns[] = {
     {.title = "ID", .key = "id"},
     {.title = "ACCESS", .key = "access"},
+    {.title = "STATE", .key = "state"},
     {.title = "PATH", .key = "path"},
     {.title = NULL},
 };
@@ -126,6 +127,11 @@ const struct cmd cmd_pens_remove = {
 
 /* ---- its files ------------------------------------------------------------------------------- */
 
+static const struct ask_column filed_lines[] = {
+    {.title = "files", .key = "files", .show = ASK_SHOW_TABLE, .of = file_columns},
+    {.title = "notes", .key = "notes", .show = ASK_SHOW_TABLE, .of = note_columns},
+    {.title = NULL},
+};
 static const struct ask file_asks[] = {
     {.verb = "list",
      .method = "pens.files.list",
@@ -138,8 +144,7 @@ static const struct ask file_asks[] = {
                                          {.key = "path", .kind = ASK_PATH},
                                          {.key = "access", .usual = "read"},
                                          {.key = NULL}},
-     .list = "files",
-     .columns = file_columns},
+     .columns = filed_lines},
     {.verb = "edit",
      .method = "pens.files.edit",
      .words = (const struct ask_param[]){{.key = "pen", .kind = ASK_PEN},
@@ -147,8 +152,7 @@ static const struct ask file_asks[] = {
                                          {.key = "access"},
                                          {.key = "path", .kind = ASK_PATH, .optional = true},
                                          {.key = NULL}},
-     .list = "files",
-     .columns = file_columns},
+     .columns = filed_lines},
     {.verb = "remove",
      .method = "pens.files.remove",
      .words =

@@ -64,6 +64,8 @@ struct derive_request {
     bool guard_off; /* names will not be guarded: what leads to some is not looked for */
 };
 
+extern const char derive_pen_files[]; /* what `pen_files` are called in words: "pens files" */
+
 /* Reads one settings file as a run would: whose it is, who may change it, what it says. Where it
  * lies against a pen is for the run to judge. Errors: ENOENT and others derive.settings, EINVAL
  * derive.location, settings.*. */

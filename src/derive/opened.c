@@ -19,7 +19,7 @@ struct opened {
     bool must_exist; /* a file is general: what it names may be missing here */
 };
 
-static const char pen_files[] = "pens files";
+const char derive_pen_files[] = "pens files";
 
 /* Where it is. */
 struct whereabouts {
@@ -127,8 +127,12 @@ static int check_credentials(struct derivation *work, const struct opened *opene
 {
     if (opened->access == POLICY_HIDE || (where->verdict.facts & DERIVE_CREDENTIAL) == 0)
         return 0;
-    if (is_named_exactly(work, where))
-        return derive_list_add(&work->named, where->physical, err);
+    if (is_named_exactly(work, where)) {
+        int r = derive_note(work, err, "%s: '%s' is a place for credentials", opened->label,
+                            where->physical);
+
+        return r < 0 ? r : derive_list_add(&work->named, where->physical, err);
+    }
     (void) err_set(err, EINVAL, "derive.path-credentials",
                    "%s: '%s' leads to '%s', a place for credentials", opened->label, where->typed,
                    where->physical);
@@ -322,7 +326,7 @@ static int each_flag(struct derivation *work, bool opens, each_opened *each, str
         const struct derive_flag_path *flag = &work->request->paths[i];
         const struct opened opened = {
             .typed = flag->path,
-            .label = work->request->pen_files ? pen_files : labels[flag->access],
+            .label = work->request->pen_files ? derive_pen_files : labels[flag->access],
             .access = flag->access,
             .origin = POLICY_FROM_FLAG,
             .must_exist = true,
@@ -463,7 +467,7 @@ int derive_sockets_add(struct derivation *work, struct err *err)
 
     for (size_t i = 0; r == 0 && flags != NULL && flags[i] != NULL; i++) {
         opened.typed = flags[i];
-        opened.label = work->request->pen_files ? pen_files : "--unix";
+        opened.label = work->request->pen_files ? derive_pen_files : "--unix";
         r = open_socket(work, &opened, err);
     }
     opened.must_exist = false;

@@ -41,6 +41,19 @@ void admit_policy_freep(struct policy **policy)
     policy_freep(policy);
 }
 
+int admit_add_file(struct admit_request *request, const struct store_file *file)
+{
+    struct admit_file *files =
+        reallocarray(request->files, request->file_count + 1, sizeof *request->files);
+
+    if (files == NULL)
+        return -ENOMEM;
+    request->files = files;
+    files[request->file_count] =
+        (struct admit_file){.path = strdup(file->path), .access = file->access};
+    return files[request->file_count++].path == NULL ? -ENOMEM : 0;
+}
+
 /* ---- what jobs can write --------------------------------------------------------------------- */
 
 struct gathering {

@@ -34,6 +34,8 @@ struct admit_request {
     bool copy;     /* what jobs could change, to run it; else it is only hashed */
 };
 void admit_request_free(struct admit_request *request); /* what it points to */
+/* One more of `files`. -ENOMEM, no err. */
+int admit_add_file(struct admit_request *request, const struct store_file *file) MUST_CHECK;
 /* Fills `trees`. Errors: store.*, ENOMEM. */
 int admit_add_trees(struct store *store, struct admit_request *request, struct err *err) MUST_CHECK;
 

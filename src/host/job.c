@@ -471,16 +471,7 @@ static void on_second_look(void *context, struct admit_answer *answer)
 
 static int take_file(void *context, const struct store_file *file)
 {
-    struct admit_request *request = context;
-    struct admit_file *files =
-        reallocarray(request->files, request->file_count + 1, sizeof *request->files);
-
-    if (files == NULL)
-        return -ENOMEM;
-    request->files = files;
-    files[request->file_count] =
-        (struct admit_file){.path = strdup(file->path), .access = file->access};
-    return files[request->file_count++].path == NULL ? -ENOMEM : 0;
+    return admit_add_file(context, file);
 }
 
 static int fill_request(struct host_job *job, struct admit_request *request, struct err *err)

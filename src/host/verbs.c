@@ -91,9 +91,11 @@ static void on_cancel(struct host_request *request, bool gone)
         host_refuse(request, &err);
 }
 
-static int fill(const struct host *host, const struct verbs_look *look,
-                struct admit_request *request, struct err *err)
+static int fill(struct host *host, const struct verbs_look *look, struct admit_request *request,
+                struct err *err)
 {
+    int r = 0;
+
     *request = (struct admit_request){
         .owner = host->owner,
         .pen = strdup(look->path),
@@ -108,7 +110,9 @@ static int fill(const struct host *host, const struct verbs_look *look,
     if (request->pen == NULL || request->working_directory == NULL ||
         (look->executable != NULL && (request->argv == NULL || request->argv[0] == NULL)))
         return err_memory(err);
-    return admit_add_trees(host->store, request, err);
+    if (look->add != NULL)
+        r = look->add(host, look->value, request, err);
+    return r < 0 ? r : admit_add_trees(host->store, request, err);
 }
 
 void verbs_look(struct host_request *request, const struct verbs_look *look)
@@ -119,7 +123,7 @@ void verbs_look(struct host_request *request, const struct verbs_look *look)
     struct err err = {0};
     int r = looking == NULL ? err_memory(&err) : fill(host, look, &wish, &err);
 
-    if (r == 0) {
+    if (r == 0 && looking != NULL) {
         looking->look = *look;
         looking->request = request;
         r = admit_begin(&host->loop, &wish, on_looked, looking, &looking->admission, &err);

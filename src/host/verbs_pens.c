@@ -40,11 +40,21 @@ static const char *const accesses[] = {
     [STORE_UNIX] = "unix",
 };
 
+/* Jobs get it only where it was named. */
+static const char *state_of_file(const struct store_file *file)
+{
+    AUTO_FREE char *physical = NULL;
+
+    if (path_physical(file->path, &physical, NULL) < 0)
+        return "missing";
+    return str_equal(physical, file->path) ? "ok" : "moved";
+}
+
 static int add_file(void *list, const struct store_file *file)
 {
-    return verbs_append(list, json_pack("{s:s, s:o, s:s}", "id", file->id, "path",
+    return verbs_append(list, json_pack("{s:s, s:o, s:s, s:s}", "id", file->id, "path",
                                         json_text(file->path, strlen(file->path)), "access",
-                                        accesses[file->access]));
+                                        accesses[file->access], "state", state_of_file(file)));
 }
 
 static int add_pen(void *list, const struct store_pen *pen)
@@ -89,14 +99,17 @@ static void free_making(void *value)
     free(making);
 }
 
-/* What of the owner's settings does not work here, or is missing. */
-static json_t *notes_of(const struct policy *policy)
+/* What of the owner's settings does not work here, or is missing; or only what is told about what
+ * `label` names (NULL: all). */
+static json_t *notes_of(const struct policy *policy, const char *label)
 {
     json_t *list = json_array();
 
     for (size_t i = 0; i < policy_notes(policy); i++) {
         const char *note = policy_note_at(policy, i);
 
+        if (label != NULL && !str_starts(note, label))
+            continue;
         if (json_array_append_new(list, json_pack("{s:o}", "note", json_text(note, strlen(note)))) <
             0) {
             json_decref(list);
@@ -134,7 +147,7 @@ static json_t *make(struct host *host, void *value, const struct policy *policy,
         return NULL;
     object = pen_object(&made);
     store_pen_free(&made);
-    if (object == NULL || json_object_set_new(object, "notes", notes_of(policy)) == 0)
+    if (object == NULL || json_object_set_new(object, "notes", notes_of(policy, NULL)) == 0)
         return object;
     json_decref(object);
     return NULL;
@@ -311,7 +324,7 @@ static void answer_files(struct host_request *request, const char *pen, int r, s
     answer_list(request, "files", list, r, err);
 }
 
-/* What all four begin with. */
+/* What those that look at nothing begin with. */
 static int begin_files(struct host_request *request, const json_t *params, const char *const *keys,
                        char pen[STORE_ID_SIZE], struct err *err)
 {
@@ -336,84 +349,176 @@ void host_files_list(struct host_request *request, const json_t *params)
     answer_files(request, pen, r, &err);
 }
 
+/* A rule to be added or changed, once the machine was looked at: as a job would get it, with the
+ * pen's others. */
+struct filing {
+    struct store_pen pen;
+    struct store_file file; /* id "": a new one */
+};
+
+static void free_filing(void *value)
+{
+    struct filing *filing = value;
+
+    store_pen_free(&filing->pen);
+    free(filing->file.path);
+    free(filing);
+}
+
+struct taking {
+    const struct filing *filing;
+    struct admit_request *request;
+};
+
+static int take_other(void *context, const struct store_file *file)
+{
+    const struct taking *taking = context;
+
+    return str_equal(file->id, taking->filing->file.id) ? 0 : admit_add_file(taking->request, file);
+}
+
+static int take_files(struct host *host, const void *value, struct admit_request *request,
+                      struct err *err)
+{
+    const struct filing *filing = value;
+    struct taking taking = {.filing = filing, .request = request};
+    int r = store_file_each(host->store, filing->pen.id, take_other, &taking, err);
+
+    if (r == 0)
+        r = admit_add_file(request, &filing->file);
+    return r == -ENOMEM ? err_memory(err) : r;
+}
+
+static json_t *file_it(struct host *host, void *value, const struct policy *policy, struct err *err)
+{
+    struct filing *filing = value;
+    AUTO(json_free) json_t *list = json_array();
+    int r = filing->file.id[0] == '\0' ? store_file_add(host->store, &filing->file, err)
+                                       : store_file_edit(host->store, &filing->file, err);
+
+    if (r == 0)
+        r = store_file_each(host->store, filing->pen.id, add_file, list, err);
+    if (r < 0)
+        return NULL;
+    return json_pack("{s:O, s:o}", "files", list, "notes", notes_of(policy, derive_pen_files));
+}
+
+/* What both begin with. */
+static int begin_filing(struct host_request *request, const json_t *params, const char *const *keys,
+                        struct filing **ret_filing, struct err *err)
+{
+    struct filing *filing = calloc(1, sizeof *filing);
+    int r;
+
+    if (filing == NULL) {
+        (void) err_memory(err);
+        return -ENOMEM;
+    }
+    r = host_params_check(params, keys, err);
+    if (r == 0)
+        r = verbs_find_pen(request->client->host, params, &filing->pen, err);
+    if (r < 0) {
+        free(filing);
+        return r;
+    }
+    memcpy(filing->file.pen, filing->pen.id, sizeof filing->file.pen);
+    *ret_filing = filing;
+    return 0;
+}
+
+static int take_path(struct filing *filing, const char *path, struct err *err)
+{
+    if (!path_is_clean(path))
+        return err_set(err, EINVAL, "rpc.params", "'path' has to be an absolute path");
+    free(filing->file.path);
+    filing->file.path = strdup(path);
+    return filing->file.path == NULL ? err_memory(err) : 0;
+}
+
+/* Takes `filing`, which may be NULL when `r` is below 0. */
+static void end_filing(struct host_request *request, struct filing *filing, int r,
+                       const struct err *err)
+{
+    if (r == 0) {
+        verbs_look(request, &(struct verbs_look){.path = filing->pen.path,
+                                                 .dev = filing->pen.dev,
+                                                 .inode = filing->pen.inode,
+                                                 .add = take_files,
+                                                 .then = file_it,
+                                                 .free_value = free_filing,
+                                                 .value = filing});
+        return;
+    }
+    if (filing != NULL)
+        free_filing(filing);
+    host_refuse(request, err);
+}
+
 void host_files_add(struct host_request *request, const json_t *params)
 {
     static const char *const keys[] = {"pen", "path", "access", NULL};
-    struct store_file file = {.access = STORE_READ};
+    struct filing *filing = NULL;
     const char *path = NULL;
     struct err err = {0};
-    int r = begin_files(request, params, keys, file.pen, &err);
+    int r = begin_filing(request, params, keys, &filing, &err);
 
     if (r == 0)
         r = host_params_text(params, "path", true, &path, &err);
     if (r == 0)
-        r = read_access(params, true, &file.access, &err);
-    if (r == 0 && !path_is_clean(path))
-        r = err_set(&err, EINVAL, "rpc.params", "'path' has to be an absolute path");
-    if (r == 0) {
-        AUTO_FREE char *copy = strdup(path);
-
-        file.path = copy;
-        r = copy == NULL ? err_memory(&err)
-                         : store_file_add(request->client->host->store, &file, &err);
-    }
-    answer_files(request, file.pen, r, &err);
+        r = read_access(params, true, &filing->file.access, &err);
+    if (r == 0)
+        r = take_path(filing, path, &err);
+    end_filing(request, filing, r, &err);
 }
 
-/* What is not given stays. */
 struct editing {
     const char *id;
-    struct store_file file;
+    struct store_file *file;
 };
 
 static int find_file(void *context, const struct store_file *file)
 {
-    struct editing *editing = context;
+    const struct editing *editing = context;
 
     if (!str_equal(file->id, editing->id))
         return 0;
-    editing->file.access = file->access;
-    editing->file.path = strdup(file->path);
-    memcpy(editing->file.id, file->id, sizeof editing->file.id);
-    return editing->file.path == NULL ? -ENOMEM : 1;
+    editing->file->access = file->access;
+    editing->file->path = strdup(file->path);
+    memcpy(editing->file->id, file->id, sizeof editing->file->id);
+    return editing->file->path == NULL ? -ENOMEM : 1;
 }
 
-static int edit(struct host *host, const json_t *params, struct editing *editing, struct err *err)
+/* What is not given stays. */
+static int read_edit(struct host *host, const json_t *params, struct filing *filing,
+                     struct err *err)
 {
+    struct editing editing = {.file = &filing->file};
     const char *path = NULL;
-    int r = host_params_text(params, "id", true, &editing->id, err);
+    int r = host_params_text(params, "id", true, &editing.id, err);
 
     if (r == 0)
-        r = store_file_each(host->store, editing->file.pen, find_file, editing, err);
+        r = store_file_each(host->store, filing->pen.id, find_file, &editing, err);
     if (r == 0)
-        return err_set(err, EINVAL, "pens.file-unknown", "the pen has no file '%.32s'",
-                       editing->id);
+        return err_set(err, EINVAL, "pens.file-unknown", "the pen has no file '%.32s'", editing.id);
     if (r > 0)
         r = host_params_text(params, "path", false, &path, err);
     if (r == 0)
-        r = read_access(params, false, &editing->file.access, err);
-    if (r == 0 && path != NULL && !path_is_clean(path))
-        return err_set(err, EINVAL, "rpc.params", "'path' has to be an absolute path");
-    if (r == 0 && path != NULL) {
-        free(editing->file.path);
-        editing->file.path = strdup(path);
-    }
-    if (r == 0 && editing->file.path == NULL)
-        return err_memory(err);
-    return r == 0 ? store_file_edit(host->store, &editing->file, err) : r;
+        r = read_access(params, false, &filing->file.access, err);
+    if (r == 0 && path != NULL)
+        r = take_path(filing, path, err);
+    return r == -ENOMEM ? err_memory(err) : r;
 }
 
 void host_files_edit(struct host_request *request, const json_t *params)
 {
     static const char *const keys[] = {"pen", "id", "path", "access", NULL};
-    struct editing editing = {.id = NULL};
+    struct filing *filing = NULL;
     struct err err = {0};
-    int r = begin_files(request, params, keys, editing.file.pen, &err);
+    int r = begin_filing(request, params, keys, &filing, &err);
 
     if (r == 0)
-        r = edit(request->client->host, params, &editing, &err);
-    free(editing.file.path);
-    answer_files(request, editing.file.pen, r, &err);
+        r = read_edit(request->client->host, params, filing, &err);
+    end_filing(request, filing, r, &err);
 }
 
 void host_files_remove(struct host_request *request, const json_t *params)

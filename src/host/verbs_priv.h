@@ -17,6 +17,8 @@ struct verbs_look {
     const char *path;
     uint64_t dev, inode;
     const char *executable;
+    int (*add)(struct host *host, const void *value, struct admit_request *request,
+               struct err *err); /* what belongs to the pen; NULL: nothing */
     json_t *(*then)(struct host *host, void *value, const struct policy *policy, struct err *err);
     void (*free_value)(void *value);
     void *value; /* taken over */

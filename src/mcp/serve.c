@@ -36,8 +36,8 @@ struct server {
     size_t count;
     struct buf line;
     struct err turn_over; /* code 0: it is not; else what is told from then on */
-    bool too_long;      /* the rest of the line is thrown away */
-    struct err failure; /* of writing to the client; its code ends everything */
+    bool too_long;        /* the rest of the line is thrown away */
+    struct err failure;   /* of writing to the client; its code ends everything */
 };
 
 /* ---- to the client --------------------------------------------------------------------------- */

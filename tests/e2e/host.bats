@@ -87,6 +87,10 @@ case_of() {
     case_of host_cases files_beside_the_pen
 }
 
+@test "what no run would get is no file beside a pen, and the owner is told at once" {
+    case_of host_cases files_that_no_run_would_get
+}
+
 @test "what the owner opened beside the pen leads nowhere else by a symlink that another pen's job planted" {
     case_of host_cases files_beside_the_pen_that_moved
 }

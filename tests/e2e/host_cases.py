@@ -6,6 +6,8 @@ import shutil
 import signal
 import sys
 
+import cases  # noqa: F401, before mcp_talk: it says where that is
+import mcp_talk
 from cases import *  # noqa: F403
 
 # ---- the host ------------------------------------------------------------------------------------
@@ -114,6 +116,56 @@ def files_beside_the_pen():
         exited(client.run("touch", beside + "/more"))
         wattle("pens", "files", "--json", pen, "remove", number)
         exited(client.run("cat", beside + "/file"), 1)
+
+
+def files_that_no_run_would_get():
+    """The owner is told at once what a run would be told; a place for credentials is named, in words."""
+    home = os.environ["HOME"]
+    pen = pens_add()
+    for name in (".ssh", "beside", "beside/lib"):
+        os.makedirs(f"{home}/{name}")
+    os.symlink(home + "/beside", home + "/link")
+    os.symlink(home + "/.ssh", home + "/beside/keys")
+    state = home + "/.local/state/wattle"
+
+    def files(*words, status=0):
+        if status == 0:
+            return wattle("pens", "files", "--json", pen, *words)
+        ended = mcp_talk.owner_runs("pens", "files", "--json", pen, *words)
+        assert ended.returncode == status, (words, ended)
+        return ended.stderr
+
+    kept = files("add", home + "/beside")["files"]
+    assert [row["state"] for row in kept] == ["ok"], kept
+    with Client(PEN) as client:
+        for path, access, word in (
+                ("/", "read", "whole system"), (home + "/missing", "read", "cannot find"),
+                (home, "write", "home folder"), ("/home", "write", "'/home'"),
+                (state, "read", "wattle itself"), (state + "/wattle.db", "write", "wattle"),
+                (home + "/.config/wattle", "write", "wattle"), ("/proc", "write", "kernel"),
+                ("/proc", "read", "kernel"), ("/dev/null", "read", "kernel"),
+                (mcp_talk.folder() + "/owner.sock", "unix", "wattle itself"),
+                (home + "/beside/lib", "unix", "no socket"), ("/usr/bin", "write", "'/usr/bin'"),
+                (home + "/link", "read", f"leads to '{home}/beside'"),
+                (home + "/link/lib", "write", f"leads to '{home}/beside/lib'"),
+                (home + "/beside/keys", "read", f"leads to '{home}/.ssh'")):
+            for words in (("add", path, access), ("edit", kept[0]["id"], access, path)):
+                told = files(*words, status=1)
+                assert word in told and "pens files" in told, (words, told)
+        assert files("list")["files"] == kept
+        exited(client.run("ls", home + "/beside"))  # and jobs go on
+    made = files("add", home + "/.ssh")
+    assert [note["note"] for note in made["notes"] if home + "/.ssh" in note["note"] and
+            "credentials" in note["note"]], made
+    assert len(made["files"]) == 2, made
+    changed = files("edit", kept[0]["id"], "write", home + "/beside/lib")
+    assert changed["files"][0]["path"] == home + "/beside/lib", changed
+    assert changed["files"][0]["access"] == "write", changed
+    os.rename(home + "/beside", home + "/was")
+    assert files("list")["files"][0]["state"] == "missing"
+    os.symlink(home + "/was", home + "/beside")
+    assert files("list")["files"][0]["state"] == "moved"
+    files("remove", kept[0]["id"])  # what is refused can be taken away
 
 
 def files_beside_the_pen_that_moved():
