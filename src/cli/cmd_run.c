@@ -271,9 +271,9 @@ static void say_hints(const struct run *run, const struct job_result *result)
     if (result->timed_out)
         say_timeout(run);
     buf_init(&lines, LINE_LIMIT_BYTES);
-    if (hint_find(run->policy, run->owner->home, result->tail, result->tail_size, &lines) <
-        HINT_MAX)
-        (void) hint_find_end(run->policy, result->exit_code, &lines);
+    if (hint_find(run->policy, run->owner->home, HINT_OWNER, result->tail, result->tail_size,
+                  &lines) < HINT_MAX)
+        (void) hint_find_end(run->policy, HINT_OWNER, result->exit_code, &lines);
     for (line = lines.bytes; *line != '\0'; line = next) {
         const size_t length = strcspn(line, "\n");
 

@@ -178,6 +178,29 @@ static int open_found(const struct derivation *work, const struct found *found, 
     return derive_rule_add(work, &rule, err);
 }
 
+static int link_is_the_kernels(void *context, const char *link, const char *target)
+{
+    (void) target;
+    return (derive_judge(context, link).facts & DERIVE_KERNEL) != 0 ? 1 : 0;
+}
+
+/* "/proc/self/exe" is one program here and another one inside: what the kernel makes names nothing
+ * that could be run there, however it is reached. */
+static int refuse_the_kernels(struct derivation *work, const char *path, struct err *err)
+{
+    AUTO_FREE char *full = path[0] == '/' ? strdup(path) : path_join(work->start, path);
+    AUTO_FREE char *end = NULL;
+    int r =
+        full == NULL ? err_memory(err) : path_follow(full, link_is_the_kernels, work, &end, err);
+
+    if (r < 0 || (r == 0 && (derive_judge(work, end).facts & DERIVE_KERNEL) == 0))
+        return r < 0 ? r : 0;
+    (void) err_set(err, EINVAL, "derive.command-place",
+                   "cannot run '%s': it leads through a place that %s", path,
+                   derive_verdict_text(DERIVE_KERNEL));
+    return err_hint(err, "name the program by its own path");
+}
+
 static int refuse_hidden(const struct found *found, const struct policy_rule *rule, struct err *err)
 {
     (void) err_set(err, EINVAL, "derive.command-hidden", "cannot run '%s': '%s' is hidden (%s)",
@@ -268,6 +291,8 @@ static int find(struct derivation *work, const char *name, struct found *found, 
     const bool is_path = strchr(name, '/') != NULL;
     int r = is_path ? look_at_path(work, name, found, err) : look_on_path(work, name, found, err);
 
+    if (r == 0)
+        r = refuse_the_kernels(work, is_path ? name : found->typed, err);
     if (r == 0)
         r = show(work, found, err);
     return r < 0 && r != -ENOMEM && is_path && work->request->discreet && !may_be_told(work, name)

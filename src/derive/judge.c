@@ -190,7 +190,7 @@ static void judge_home(const char *home, const char *path, struct derive_verdict
     if (place != NULL)
         add_fact(verdict, DERIVE_CREDENTIAL, place);
     else if (credential_place_below(path, home))
-        add_fact(verdict, DERIVE_HOLDS_CREDENTIAL, home);
+        add_fact(verdict, DERIVE_HOLDS_CREDENTIAL, NULL); /* the home is not what it is about */
 }
 
 struct derive_verdict derive_judge(const struct derivation *work, const char *path)

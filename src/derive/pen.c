@@ -203,6 +203,9 @@ static int start_at_flag(struct derivation *work, const char *typed, struct err 
         return 0;
     (void) err_set(err, EINVAL, "derive.chdir", "cannot start in '%s': it is outside the pen '%s'",
                    typed, work->pen);
+    /* What no rule should open is not proposed. */
+    if ((derive_judge(work, work->start).facts & DERIVE_UNFIT) != 0)
+        return err_hint(err, "name a folder in the pen");
     return err_hint(err, "name a folder in the pen, or open this one with --rw '%s'", work->start);
 }
 

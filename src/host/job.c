@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "host/copy.h"
 #include "host/job_priv.h"
+#include "host/remedy.h"
 #include "policy/hint.h"
 
 #include <errno.h>
@@ -21,7 +22,8 @@
 
 enum {
     NOTICE_BYTES = 4096,
-    REWRITE_MS = 1000, /* until an end that could not be written is tried again */
+    ARGUMENT_BYTES = 128 << 10, /* the kernel's MAX_ARG_STRLEN, its NUL included */
+    REWRITE_MS = 1000,          /* until an end that could not be written is tried again */
 };
 
 /* ---- the record ------------------------------------------------------------------------------ */
@@ -46,10 +48,10 @@ static void set_notice(struct host_job *job, const char *text)
 
 static void set_error_notice(struct host_job *job, const struct err *err)
 {
-    char text[sizeof err->what + sizeof err->hint + 4];
+    const char *remedy = remedy_of(err);
+    char text[sizeof err->what + REMEDY_BYTES + 4];
 
-    (void) snprintf(text, sizeof text, "%s%s%s", err->what, err->hint[0] == '\0' ? "" : "; ",
-                    err->hint);
+    (void) snprintf(text, sizeof text, "%s%s%s", err->what, remedy[0] == '\0' ? "" : "; ", remedy);
     set_notice(job, text);
 }
 
@@ -231,18 +233,31 @@ static void on_denied(void *context, const struct job_denial *denial)
     set_notice(job, text);
 }
 
+/* Up to the end of the output: head and tail where nothing is left out between them. */
+static int add_last_words(const struct host_job *job, struct buf *words)
+{
+    const struct store_bytes *head = &job->record.head, *tail = &job->record.tail;
+    const bool whole = head->size + tail->size == job->record.total_bytes;
+    const int r = whole ? buf_add(words, head->bytes, head->size) : 0;
+
+    return r < 0 ? r : buf_add(words, tail->bytes, tail->size);
+}
+
 /* What the policy can say about the last words of a command that failed. */
 static void add_hints(struct host_job *job, int exit_code)
 {
     AUTO(buf_free) struct buf text = {0};
+    AUTO(buf_free) struct buf words = {0};
 
     buf_init(&text, NOTICE_BYTES);
+    buf_init(&words, (size_t) 2 * JOB_KEEP_BYTES);
     if (job->notice != NULL)
         (void) buf_printf(&text, "%s\n", job->notice);
     if (exit_code != 0) {
-        (void) hint_find(job->policy, job->host->owner->home, job->tail, job->record.tail.size,
-                         &text);
-        (void) hint_find_end(job->policy, exit_code, &text);
+        if (add_last_words(job, &words) == 0)
+            (void) hint_find(job->policy, job->host->owner->home, HINT_MODEL, words.bytes,
+                             words.size, &text);
+        (void) hint_find_end(job->policy, HINT_MODEL, exit_code, &text);
     }
     if (text.size > 0 && text.bytes[text.size - 1] == '\n')
         text.bytes[text.size - 1] = '\0';
@@ -583,8 +598,28 @@ int host_job_begin(struct host *host, const struct host_turn *turn, struct host_
     return 0;
 }
 
+/* The kernel would refuse it later, with a word that names nothing. */
+static int check_arguments(char *const *argv, struct err *err)
+{
+    for (size_t i = 0; argv[i] != NULL; i++) {
+        if (strlen(argv[i]) < ARGUMENT_BYTES)
+            continue;
+        (void) err_set(err, E2BIG, "host.argument",
+                       "argument %zu has %zu bytes, and the kernel takes at most %d", i,
+                       strlen(argv[i]), ARGUMENT_BYTES - 1);
+        return err_hint(err, "write it into a file of the pen and give the file's name");
+    }
+    return 0;
+}
+
 void host_job_look(struct host_job *job)
 {
-    if (job->step == HOST_JOB_LOOKING) /* else its turn ended meanwhile */
+    struct err err = {0};
+
+    if (job->step != HOST_JOB_LOOKING) /* its turn ended meanwhile */
+        return;
+    if (check_arguments(job->argv, &err) < 0)
+        refuse(job, &err);
+    else
         look(job, on_first_look);
 }

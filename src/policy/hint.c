@@ -26,6 +26,24 @@ struct shape {
     const char *text;
 };
 
+const char *hint_remedy(enum hint_reader reader, enum hint_remedy remedy)
+{
+    static const char *const remedies[][2] = {
+        [HINT_ADD_HOST] = {"add one with --allow HOST", "ask the owner for another one"},
+        [HINT_RAISE_PROCESSES] = {"raise the bound with --pids N", "use fewer at a time"},
+        [HINT_RAISE_OPEN_FILES] = {"raise the bound with --open-files N", "use fewer at a time"},
+        [HINT_RAISE_FILE_SIZE] = {"raise the bound with --file-size SIZE", "make smaller ones"},
+        [HINT_RAISE_MEMORY] = {"raise the bound with --memory SIZE", "use less, or ask the owner"},
+        [HINT_RAISE_TMP] = {", or raise the bound with --tmp-size SIZE", ""},
+        [HINT_GIVE_TERMINAL] = {"give it one of its own with -t, or tell it to ask nothing",
+                                "there is none: tell it to ask nothing"},
+        [HINT_OPEN_FILE] = {"; allow it with", "; ask the owner if it is needed"},
+        [HINT_OPEN_HOME] = {"; for yours, allow --ro", ", which does not have the owner's files"},
+    };
+
+    return remedies[remedy][reader];
+}
+
 static bool say_text(const struct shape *shape, const struct hint_line *line, struct buf *hint)
 {
     (void) line;
@@ -44,8 +62,10 @@ static bool say_network(const struct shape *shape, const struct hint_line *line,
     case POLICY_NET_NONE:
         return buf_add_text(hint, "blocked: the network: this run has none") == 0;
     case POLICY_NET_HOSTS:
-        return buf_add_text(hint, "blocked: the network: this run reaches only the hosts that its "
-                                  "policy names; add one with --allow HOST") == 0;
+        return buf_printf(hint,
+                          "blocked: the network: this run reaches only the hosts that its policy "
+                          "names; %s",
+                          hint_remedy(line->reader, HINT_ADD_HOST)) == 0;
     case POLICY_NET_OPEN:
         break;
     }
@@ -69,10 +89,9 @@ static bool say_processes(const struct shape *shape, const struct hint_line *lin
     unsigned long long bound = policy_get_limits(line->policy)->processes;
 
     (void) shape;
-    return bound > 0 && buf_printf(hint,
-                                   "blocked: more than %llu processes and threads at once; raise "
-                                   "the bound with --pids N",
-                                   bound) == 0;
+    return bound > 0 &&
+           buf_printf(hint, "blocked: more than %llu processes and threads at once; %s", bound,
+                      hint_remedy(line->reader, HINT_RAISE_PROCESSES)) == 0;
 }
 
 static bool say_open_files(const struct shape *shape, const struct hint_line *line,
@@ -81,28 +100,24 @@ static bool say_open_files(const struct shape *shape, const struct hint_line *li
     unsigned long long bound = policy_get_limits(line->policy)->open_files;
 
     (void) shape;
-    return bound > 0 && buf_printf(hint,
-                                   "blocked: more than %llu open files in one process; raise the "
-                                   "bound with --open-files N",
-                                   bound) == 0;
+    return bound > 0 && buf_printf(hint, "blocked: more than %llu open files in one process; %s",
+                                   bound, hint_remedy(line->reader, HINT_RAISE_OPEN_FILES)) == 0;
 }
 
-static bool add_file_size(const struct policy *policy, struct buf *hint)
+static bool add_file_size(const struct policy *policy, enum hint_reader reader, struct buf *hint)
 {
     uint64_t bound = policy_get_limits(policy)->file_bytes;
     char size[32];
 
     str_from_bytes(bound, size, sizeof size);
-    return bound > 0 && buf_printf(hint,
-                                   "blocked: a file larger than %s; raise the bound with "
-                                   "--file-size SIZE",
-                                   size) == 0;
+    return bound > 0 && buf_printf(hint, "blocked: a file larger than %s; %s", size,
+                                   hint_remedy(reader, HINT_RAISE_FILE_SIZE)) == 0;
 }
 
 static bool say_file_size(const struct shape *shape, const struct hint_line *line, struct buf *hint)
 {
     (void) shape;
-    return add_file_size(line->policy, hint);
+    return add_file_size(line->policy, line->reader, hint);
 }
 
 /* The note was made while deriving, where the machine could be looked at. */
@@ -112,6 +127,9 @@ static bool say_git(const struct shape *shape, const struct hint_line *line, str
     for (size_t i = 0; i < policy_notes(line->policy); i++) {
         const char *note = policy_note_at(line->policy, i);
 
+        if (strstr(note, "git work tree") != NULL && line->reader == HINT_MODEL)
+            return buf_add_text(hint, "blocked: git: the pen is a part of a git work tree; ask the "
+                                      "owner for the whole one") == 0;
         if (strstr(note, "git work tree") != NULL)
             return buf_add_text(hint, "blocked: git: ") == 0 &&
                    str_add_inert(hint, note, strlen(note)) == 0;
@@ -126,10 +144,8 @@ static bool say_memory(const struct shape *shape, const struct hint_line *line, 
 
     (void) shape;
     str_from_bytes(bound, size, sizeof size);
-    return bound > 0 && buf_printf(hint,
-                                   "blocked: more than %s of memory; raise the bound with "
-                                   "--memory SIZE",
-                                   size) == 0;
+    return bound > 0 && buf_printf(hint, "blocked: more than %s of memory; %s", size,
+                                   hint_remedy(line->reader, HINT_RAISE_MEMORY)) == 0;
 }
 
 /* A full disk looks the same, so the line must speak of what is in memory or of no place at all. */
@@ -146,11 +162,10 @@ static bool say_space(const struct shape *shape, const struct hint_line *line, s
     if (bound == 0 || (!is_told && strchr(line->lower, '/') != NULL))
         return false;
     str_from_bytes(bound, size, sizeof size);
-    return buf_printf(hint,
-                      "blocked: %s than %s in %s; use $TMPDIR, which is on disk, or raise the "
-                      "bound with --tmp-size SIZE",
+    return buf_printf(hint, "blocked: %s than %s in %s; use $TMPDIR, which is on disk%s",
                       is_told ? "more" : "perhaps more", size,
-                      names_home ? "the run's home" : "/tmp") == 0;
+                      names_home ? "the run's home" : "/tmp",
+                      hint_remedy(line->reader, HINT_RAISE_TMP)) == 0;
 }
 
 static const char no_namespaces[] = "blocked: namespaces: a run makes none of its own; switch the "
@@ -164,8 +179,13 @@ static const char no_agents[] = "blocked: keys and their agents: they stay outsi
 static const char no_docker[] = "blocked: the container daemon: its socket would open the whole "
                                 "machine to a run";
 static const char no_display[] = "blocked: the display: a run has none";
-static const char no_terminal[] = "blocked: the program asks for a terminal; give it one of its "
-                                  "own with -t, or tell it to ask nothing";
+
+static bool say_terminal(const struct shape *shape, const struct hint_line *line, struct buf *hint)
+{
+    (void) shape;
+    return buf_printf(hint, "blocked: the program asks for a terminal; %s",
+                      hint_remedy(line->reader, HINT_GIVE_TERMINAL)) == 0;
+}
 
 /* The first that speaks wins, so what is more exact stands before what is less. */
 static const struct shape shapes[] = {
@@ -217,18 +237,18 @@ static const struct shape shapes[] = {
     {"unable to open x display", NULL, 0, say_text, no_display},
 
     /* terminal */
-    {"/dev/tty", "no such device", 0, say_text, no_terminal},
-    {"not a tty", NULL, 0, say_text, no_terminal},
-    {"not a terminal", NULL, 0, say_text, no_terminal},
-    {"no tty present", NULL, 0, say_text, no_terminal},
-    {"a terminal is required", NULL, 0, say_text, no_terminal},
-    {"must be run from a terminal", NULL, 0, say_text, no_terminal},
-    {"inappropriate ioctl for device", NULL, 0, say_text, no_terminal},
-    {"error opening terminal", NULL, 0, say_text, no_terminal},
-    {"terminal prompts disabled", NULL, 0, say_text, no_terminal},
-    {"could not read username", NULL, 0, say_text, no_terminal},
-    {"could not read password", NULL, 0, say_text, no_terminal},
-    {"no controlling terminal", NULL, 0, say_text, no_terminal},
+    {"/dev/tty", "no such device", 0, say_terminal, NULL},
+    {"not a tty", NULL, 0, say_terminal, NULL},
+    {"not a terminal", NULL, 0, say_terminal, NULL},
+    {"no tty present", NULL, 0, say_terminal, NULL},
+    {"a terminal is required", NULL, 0, say_terminal, NULL},
+    {"must be run from a terminal", NULL, 0, say_terminal, NULL},
+    {"inappropriate ioctl for device", NULL, 0, say_terminal, NULL},
+    {"error opening terminal", NULL, 0, say_terminal, NULL},
+    {"terminal prompts disabled", NULL, 0, say_terminal, NULL},
+    {"could not read username", NULL, 0, say_terminal, NULL},
+    {"could not read password", NULL, 0, say_terminal, NULL},
+    {"no controlling terminal", NULL, 0, say_terminal, NULL},
 
     /* what lies above the pen */
     {"not a git repository", NULL, 0, say_git, NULL},
@@ -362,10 +382,10 @@ static int read_line(struct hint_line *line, const char *tail, size_t start, siz
 }
 
 /* From the end: what a program said last is nearest to why it ended. */
-int hint_find(const struct policy *policy, const char *home, const char *tail, size_t size,
-              struct buf *lines)
+int hint_find(const struct policy *policy, const char *home, enum hint_reader reader,
+              const char *tail, size_t size, struct buf *lines)
 {
-    struct hint_line line = {.policy = policy, .home = home};
+    struct hint_line line = {.policy = policy, .home = home, .reader = reader};
     size_t from = lines->size;
     size_t end = size;
     int count = 0;
@@ -380,12 +400,13 @@ int hint_find(const struct policy *policy, const char *home, const char *tail, s
     return count;
 }
 
-int hint_find_end(const struct policy *policy, int exit_code, struct buf *lines)
+int hint_find_end(const struct policy *policy, enum hint_reader reader, int exit_code,
+                  struct buf *lines)
 {
     AUTO(buf_free) struct buf hint = {0};
 
     buf_init(&hint, HINT_LIMIT_BYTES);
-    if (exit_code != 128 + SIGXFSZ || !add_file_size(policy, &hint))
+    if (exit_code != 128 + SIGXFSZ || !add_file_size(policy, reader, &hint))
         return 0;
     return add_once(&hint, lines, 0);
 }

@@ -277,7 +277,10 @@ static void add_proposal(const struct hint_line *line, enum intent intent, const
     if (open == NULL || !may_propose(line, open, writing) ||
         (against != NULL && !path_is_below(open, against->path)))
         return;
-    (void) buf_printf(hint, "; allow it with %s ", writing ? "--rw" : "--ro");
+    (void) buf_add_text(hint, hint_remedy(line->reader, HINT_OPEN_FILE));
+    if (line->reader == HINT_MODEL)
+        return;
+    (void) buf_printf(hint, " %s ", writing ? "--rw" : "--ro");
     add_path(line, open, hint);
     if (intent == UNKNOWN && may_propose(line, open, true)) {
         (void) buf_add_text(hint, ", or --rw ");
@@ -301,10 +304,23 @@ static bool add_own_home(const struct hint_line *line, const char *path, int cod
         return false;
     (void) buf_add_text(hint, "blocked: ");
     (void) str_add_shell(hint, path);
-    (void) buf_add_text(hint, " is in the run's own home; for yours, allow --ro ");
+    (void) buf_printf(hint, " is in the run's own home%s",
+                      hint_remedy(line->reader, HINT_OPEN_HOME));
+    if (line->reader == HINT_MODEL)
+        return true;
+    (void) buf_add_text(hint, " ");
     add_path(line, owners, hint);
     (void) buf_add_text(hint, " and give the command the whole path");
     return true;
+}
+
+/* Rules of the owner's are called after options and files of settings. */
+static void add_why(const struct hint_line *line, const struct policy_rule *rule, struct buf *hint)
+{
+    const bool owners = rule->origin == POLICY_FROM_FLAG || rule->origin == POLICY_FROM_OWNER;
+    const char *why = line->reader == HINT_MODEL && owners ? "the owner" : rule->why;
+
+    (void) str_add_inert(hint, why, strlen(why));
 }
 
 static bool add_hidden(const struct hint_line *line, const struct policy_rule *rule,
@@ -317,7 +333,7 @@ static bool add_hidden(const struct hint_line *line, const struct policy_rule *r
         (void) buf_add_text(hint, ": it holds credentials and stays closed");
     } else if (rule != NULL) {
         (void) buf_add_text(hint, ": hidden by ");
-        (void) str_add_inert(hint, rule->why, strlen(rule->why));
+        add_why(line, rule, hint);
     } else {
         (void) buf_add_text(hint, " is outside the policy");
         add_proposal(line, intent, path, NULL, hint);
@@ -351,7 +367,7 @@ static bool add_read_only(const struct hint_line *line, const struct policy_rule
         return false;
     add_blocked(line, intent, path, hint);
     (void) buf_add_text(hint, rule->hold ? ": kept as it is (" : ": read-only by ");
-    (void) str_add_inert(hint, rule->why, strlen(rule->why));
+    add_why(line, rule, hint);
     (void) buf_add_text(hint, rule->hold ? ")" : "");
     if (!rule->hold && (rule->origin == POLICY_FROM_FLAG || rule->origin == POLICY_FROM_OWNER))
         add_proposal(line, intent, path, rule, hint);

@@ -32,6 +32,12 @@ case_of() {
     case_of mcp_cases wrong_arguments
 }
 
+@test "why a command failed is told a model without options and rules" {
+    rm -rf -- "$WORLD"
+    make_world_at_home # /var/tmp is the run's own
+    case_of mcp_runs why_it_failed
+}
+
 @test "six programs of the system run without asking, and none that only has their name" {
     case_of mcp_runs six_without_asking
 }

@@ -6,6 +6,42 @@ import sys
 
 from cases import *  # noqa: F403
 
+# ---- why it failed -------------------------------------------------------------------------------
+
+def why_it_failed():
+    """As `wattle run` tells it, but with what a model can do: no option, no rule."""
+    grant(pens_add(), "bash")
+    home = os.environ["HOME"]
+    os.makedirs(home + "/.ssh", exist_ok=True)
+    os.symlink(home + "/.ssh", "link")
+    os.symlink("/proc/self/exe", "exe")
+
+    def told(job, *words):
+        for word in words:
+            assert word in (job["notice"] or ""), (word, job)
+        for word in ("--", "chmod", "PATH", " -C", " -t"):
+            assert word not in job["notice"], (word, job)
+
+    with Client(PEN) as client:
+        assert exited(client.run("cat", "nothing"), 1)["notice"] is None  # control: the job's own
+        told(exited(client.run("cat", home + "/.ssh/id"), 1), "blocked: read of", "credentials")
+        told(exited(client.run("bash", "-c", "echo x >" + home + "/x"), 1), "outside", "owner")
+        told(exited(client.run("bash", "-c", "exec 3<>/dev/tcp/192.0.2.1/80"), 1), "network")
+        told(exited(client.run("bash", "-c", "echo 'not a tty' >&2; exit 7"), 7), "terminal")
+        long = "printf '%060000d' 0; echo; echo 'not a tty'; exit 7"
+        told(exited(client.run("bash", "-c", long), 7), "terminal")
+        for command, more, words in (("pwd", {"working_directory": "link"}, ["name a folder"]),
+                                     ("no-such-program", {}, ["give its path"]),
+                                     ("/proc/self/exe", {}, []), ("./exe", {}, []),
+                                     ("/proc/self/../self/exe", {}, [])):
+            job = client.run(command, background=True, **more)
+            refused(job)
+            told(job, *words)
+        # The longest argument the kernel takes, and one byte more.
+        exited(client.run("ls", "-" * 131071), 2)
+        refused(client.run("ls", "-" * 131072), "131072 bytes", "131071", "file")
+
+
 # ---- what may run --------------------------------------------------------------------------------
 
 def six_without_asking():

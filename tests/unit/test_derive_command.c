@@ -153,6 +153,23 @@ static void nothing_runs_from_a_credential_place(void **state)
     refuse(world, &(struct derive_request){.argv = argv}, "derive.command-place");
 }
 
+/* /proc/self is another process here than inside. */
+static void nothing_runs_from_what_the_kernel_makes(void **state)
+{
+    static const char *const paths[] = {"/proc/self/exe", "/proc/self/../self/exe",
+                                        "/proc/thread-self/root/usr/bin/env", "./there"};
+    static const char *const control[] = {"/usr/bin/env", NULL};
+    struct world *world = *state;
+
+    make_link(world, "home/work/proj/there", "/proc/self/exe");
+    derive(world, &(struct derive_request){.argv = control});
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+        const char *const argv[] = {paths[i], NULL};
+
+        refuse(world, &(struct derive_request){.argv = argv}, "derive.command-place");
+    }
+}
+
 static void a_hidden_command_is_refused(void **state)
 {
     struct world *world = *state;
@@ -353,6 +370,7 @@ int main(void)
         WORLD_TEST(a_symlinked_command_keeps_the_name_it_was_found_by),
         WORLD_TEST(a_link_in_the_pen_does_not_choose_what_is_opened),
         WORLD_TEST(nothing_runs_from_a_credential_place),
+        WORLD_TEST(nothing_runs_from_what_the_kernel_makes),
         WORLD_TEST(a_hidden_command_is_refused),
         WORLD_TEST(path_keeps_the_caller_s_order),
         WORLD_TEST(an_empty_environment_has_the_system_s_path),

@@ -112,10 +112,14 @@ static void refuses_wattle_s_own_folders(void **state)
 {
     struct world *world = *state;
     AUTO_FREE char *own = at(world, "home/.config/wattle");
+    AUTO_FREE char *config = at(world, "home/.config");
     AUTO_FREE char *around = at(world, "around");
     AUTO_FREE char *inside = at(world, "around/state");
 
     refuse(world, &(struct derive_request){.pen = own}, "derive.pen-own");
+    /* It holds places for credentials too; what is named is what the sentence is about. */
+    refuse(world, &(struct derive_request){.pen = config}, "derive.pen-own");
+    assert_non_null(strstr(world->err.what, "/.config/wattle')"));
     make_folder(world, "around");
     assert_int_equal(setenv("XDG_STATE_HOME", inside, 1), 0); /* does not exist yet */
     refuse(world, &(struct derive_request){.pen = around}, "derive.pen-own");
@@ -191,6 +195,12 @@ static void the_start_can_be_chosen_among_what_shows(void **state)
     derive(world, &(struct derive_request){.chdir = "/usr"});
     refuse(world, &(struct derive_request){.chdir = ".."}, "derive.chdir");
     refuse(world, &(struct derive_request){.chdir = "file"}, "derive.chdir");
+    make_folder(world, "home/other");
+    make_folder(world, "home/.ssh");
+    refuse(world, &(struct derive_request){.chdir = "../../other"}, "derive.chdir");
+    assert_non_null(strstr(world->err.hint, "--rw"));
+    refuse(world, &(struct derive_request){.chdir = "../../.ssh"}, "derive.chdir");
+    assert_null(strstr(world->err.hint, "--")); /* no rule for credentials is proposed */
     assert_int_equal(try_derive(world, &(struct derive_request){.chdir = "missing"}), -ENOENT);
 }
 

@@ -76,7 +76,7 @@ static char *hint_for(const struct policy *policy, const char *tail)
     int count;
 
     buf_init(&lines, 100000);
-    count = hint_find(policy, HOME, tail, strlen(tail), &lines);
+    count = hint_find(policy, HOME, HINT_OWNER, tail, strlen(tail), &lines);
     if (count > 0)
         lines.bytes[lines.size - 1] = '\0';
     assert_int_equal(count == 0, lines.size == 0);
@@ -391,11 +391,12 @@ static void a_file_over_its_bound_is_told_from_the_status(void **state)
                                "--file-size SIZE\n";
 
     buf_init(&lines, 1000);
-    assert_int_equal(hint_find_end(*state, 0, &lines), 0);
-    assert_int_equal(hint_find_end(*state, 128 + SIGKILL, &lines), 0);
-    assert_int_equal(hint_find_end(*state, 128 + SIGXFSZ, &lines), 1);
+    assert_int_equal(hint_find_end(*state, HINT_OWNER, 0, &lines), 0);
+    assert_int_equal(hint_find_end(*state, HINT_OWNER, 128 + SIGKILL, &lines), 0);
+    assert_int_equal(hint_find_end(*state, HINT_OWNER, 128 + SIGXFSZ, &lines), 1);
     assert_string_equal(lines.bytes, said);
-    assert_int_equal(hint_find_end(*state, 128 + SIGXFSZ, &lines), 0); /* once is enough */
+    assert_int_equal(hint_find_end(*state, HINT_OWNER, 128 + SIGXFSZ, &lines),
+                     0); /* once is enough */
     assert_string_equal(lines.bytes, said);
 }
 
@@ -437,10 +438,10 @@ static void what_was_in_the_buffer_stays(void **state)
 
     buf_init(&lines, 1000);
     (void) buf_add_text(&lines, "before\n");
-    assert_int_equal(hint_find(*state, NULL, tail, sizeof tail - 1, &lines), 1);
+    assert_int_equal(hint_find(*state, NULL, HINT_OWNER, tail, sizeof tail - 1, &lines), 1);
     assert_true(str_starts(lines.bytes, "before\nblocked: read of /srv/4"));
     buf_init(&full, 5);
-    assert_int_equal(hint_find(*state, HOME, tail, sizeof tail - 1, &full), 0);
+    assert_int_equal(hint_find(*state, HOME, HINT_OWNER, tail, sizeof tail - 1, &full), 0);
     assert_int_equal(full.size, 0);
 }
 
@@ -490,7 +491,7 @@ static void any_bytes_give_harmless_lines(void **state)
                 size = sizeof pieces - 1 - at;
             (void) buf_add(&tail, pieces + at, size);
         }
-        count = hint_find(*state, HOME, tail.bytes, tail.size, &lines);
+        count = hint_find(*state, HOME, HINT_OWNER, tail.bytes, tail.size, &lines);
         assert_true(count >= 0 && count <= HINT_MAX);
         for (size_t i = 0; i < lines.size; i++) {
             count -= lines.bytes[i] == '\n';
@@ -511,20 +512,58 @@ static void long_tails_are_read(void **state)
     assert_non_null(tail);
     buf_init(&lines, 1000);
     memset(tail, '/', size);
-    assert_int_equal(hint_find(*state, HOME, tail, size, &lines), 0);
+    assert_int_equal(hint_find(*state, HOME, HINT_OWNER, tail, size, &lines), 0);
     memset(tail, '\n', size);
-    assert_int_equal(hint_find(*state, HOME, tail, size, &lines), 0);
+    assert_int_equal(hint_find(*state, HOME, HINT_OWNER, tail, size, &lines), 0);
     memset(tail, 'x', size);
     memcpy(tail, "cat: '/srv/", 11);
     memcpy(tail + 900, "': Permission denied", 20);
-    assert_int_equal(hint_find(*state, HOME, tail, size, &lines), 0); /* one name is too long */
+    assert_int_equal(hint_find(*state, HOME, HINT_OWNER, tail, size, &lines),
+                     0); /* one name is too long */
 }
 
 #define WITH_POLICY(test) cmocka_unit_test_setup_teardown(test, make_policy, free_policy)
 
+/* A model has no options of wattle: it is told what it can do, or to ask. The controls are above.
+ */
+static void a_model_is_told_of_no_option(void **state)
+{
+    static const struct example examples[] = {
+        {"cat: " HOME "/.ssh/id_ed25519: No such file or directory",
+         "blocked: read of ~/.ssh/id_ed25519: it holds credentials and stays closed"},
+        {"cat: " HOME "/notes: No such file or directory",
+         "blocked: read of ~/notes is outside the policy; ask the owner if it is needed"},
+        {"touch: cannot touch '" HOME "/notes/x': No such file or directory",
+         "blocked: write to ~/notes/x is outside the policy; ask the owner if it is needed"},
+        {"cat: " HOME "/pen/closed/x: No such file or directory",
+         "blocked: read of ~/pen/closed/x: hidden by the owner"},
+        {"touch: cannot touch '" HOME "/data/x': Read-only file system",
+         "blocked: write to ~/data/x: read-only by the owner; ask the owner if it is needed"},
+        {"stty: standard input: Inappropriate ioctl for device",
+         "blocked: the program asks for a terminal; there is none: tell it to ask nothing"},
+        {"curl: (6) Could not resolve host: example.org",
+         "blocked: the network: this run has none"},
+        {"bash: fork: retry: Resource temporarily unavailable",
+         "blocked: more than 4096 processes and threads at once; use fewer at a time"},
+        {"dd: writing '/tmp/x': No space left on device",
+         "blocked: more than 256 MiB in /tmp; use $TMPDIR, which is on disk"},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(examples); i++) {
+        AUTO(buf_free) struct buf lines = {0};
+        const char *tail = examples[i].tail;
+
+        buf_init(&lines, 4096);
+        assert_int_equal(hint_find(*state, HOME, HINT_MODEL, tail, strlen(tail), &lines), 1);
+        lines.bytes[lines.size - 1] = '\0';
+        assert_string_equal(lines.bytes, examples[i].hint);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_model_is_told_of_no_option, make_policy, free_policy),
         WITH_POLICY(what_lies_outside_is_named_with_its_flag),
         WITH_POLICY(a_new_name_needs_its_folder),
         WITH_POLICY(the_reason_may_stand_after_the_file),
