@@ -86,7 +86,7 @@ say_why() {
     tail -n 40 "$top/log"
     kept=$(mktemp -d /var/tmp/wattle-demo-failed.XXXXXX)
     cp -- "$top/log" "$kept/"
-    cp -- "$pen"/build/meson-logs/testlog.txt "$kept/" 2>/dev/null || true
+    cp -- "$pen/build/meson-logs/testlog.txt" "$kept/" 2>/dev/null || true
     printf 'demo: the logs are kept in %s\n' "$kept"
 }
 
