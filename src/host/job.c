@@ -12,8 +12,6 @@
 #include "base/str.h"
 #include "host/copy.h"
 #include "host/job_priv.h"
-#include "host/remedy.h"
-#include "policy/hint.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +19,6 @@
 #include <string.h>
 
 enum {
-    NOTICE_BYTES = 4096,
     ARGUMENT_BYTES = 128 << 10, /* the kernel's MAX_ARG_STRLEN, its NUL included */
     REWRITE_MS = 1000,          /* until an end that could not be written is tried again */
 };
@@ -37,22 +34,6 @@ static const struct store_job *record_of(struct host_job *job)
     job->record.notice = job->notice;
     job->record.report = job->report_text;
     return &job->record;
-}
-
-static void set_notice(struct host_job *job, const char *text)
-{
-    free(job->notice);
-    job->notice = text[0] == '\0' ? NULL : strdup(text);
-    job->record.notice = job->notice;
-}
-
-static void set_error_notice(struct host_job *job, const struct err *err)
-{
-    const char *remedy = remedy_of(err);
-    char text[sizeof err->what + REMEDY_BYTES + 4];
-
-    (void) snprintf(text, sizeof text, "%s%s%s", err->what, remedy[0] == '\0' ? "" : "; ", remedy);
-    set_notice(job, text);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -135,7 +116,7 @@ static void finish(struct host_job *job, enum store_job_state state)
 
 static void refuse(struct host_job *job, const struct err *err)
 {
-    set_error_notice(job, err);
+    host_job_say_error(job, err);
     finish(job, STORE_JOB_REFUSED);
 }
 
@@ -148,7 +129,7 @@ void host_job_halt(struct host_job *job, const char *why)
         worker_stop(job->worker); /* on_over comes */
         return;
     }
-    set_notice(job, why);
+    host_job_say(job, why);
     finish(job, STORE_JOB_STOPPED);
 }
 
@@ -172,7 +153,7 @@ void host_jobs_end(struct host *host)
         }
         if (job->worker != NULL)
             worker_forget(TAKE_PTR(job->worker));
-        set_notice(job, "the host was ended");
+        host_job_say(job, "the host was ended");
         finish(job, STORE_JOB_STOPPED);
     }
 }
@@ -230,38 +211,7 @@ static void on_denied(void *context, const struct job_denial *denial)
         return;
     (void) snprintf(text, sizeof text, "refused %.10s '%.300s' by '%.15s': %.128s", denial->call,
                     denial->path, denial->program, denial->reason);
-    set_notice(job, text);
-}
-
-/* Up to the end of the output: head and tail where nothing is left out between them. */
-static int add_last_words(const struct host_job *job, struct buf *words)
-{
-    const struct store_bytes *head = &job->record.head, *tail = &job->record.tail;
-    const bool whole = head->size + tail->size == job->record.total_bytes;
-    const int r = whole ? buf_add(words, head->bytes, head->size) : 0;
-
-    return r < 0 ? r : buf_add(words, tail->bytes, tail->size);
-}
-
-/* What the policy can say about the last words of a command that failed. */
-static void add_hints(struct host_job *job, int exit_code)
-{
-    AUTO(buf_free) struct buf text = {0};
-    AUTO(buf_free) struct buf words = {0};
-
-    buf_init(&text, NOTICE_BYTES);
-    buf_init(&words, (size_t) 2 * JOB_KEEP_BYTES);
-    if (job->notice != NULL)
-        (void) buf_printf(&text, "%s\n", job->notice);
-    if (exit_code != 0) {
-        if (add_last_words(job, &words) == 0)
-            (void) hint_find(job->policy, job->host->owner->home, HINT_MODEL, words.bytes,
-                             words.size, &text);
-        (void) hint_find_end(job->policy, HINT_MODEL, exit_code, &text);
-    }
-    if (text.size > 0 && text.bytes[text.size - 1] == '\n')
-        text.bytes[text.size - 1] = '\0';
-    set_notice(job, text.bytes);
+    host_job_say(job, text);
 }
 
 static enum store_job_state state_of(const struct host_job *job, const struct worker_end *end)
@@ -288,11 +238,11 @@ static void on_over(void *context, const struct worker_end *end)
         report_count_denied(&job->report, end->denied);
     renew_report(job);
     if (job->why != NULL)
-        set_notice(job, job->why);
+        host_job_say(job, job->why);
     else if (end->failed != NULL)
-        set_error_notice(job, end->failed);
+        host_job_say_error(job, end->failed);
     else
-        add_hints(job, end->exit_code);
+        host_job_say_hints(job, end->exit_code);
     finish(job, state_of(job, end));
 }
 
@@ -420,7 +370,7 @@ static void ask(struct host_job *job)
     (void) snprintf(text, sizeof text,
                     "the owner has to allow '%.300s'%s first; ask again with pen_command_status",
                     job->executable, job->network ? " with network" : "");
-    set_notice(job, text);
+    host_job_say(job, text);
     copy_remove(job->policy); /* the next look makes its own */
     job->step = HOST_JOB_ASKING;
     job->record.state = STORE_JOB_AWAITING;
@@ -480,7 +430,7 @@ static void on_second_look(void *context, struct admit_answer *answer)
         ask(job);
         return;
     }
-    set_notice(job, "");
+    host_job_say(job, "");
     launch(job);
 }
 

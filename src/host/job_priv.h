@@ -1,5 +1,5 @@
 /* One job from request to record. Private to src/host; job.c has the order, wait.c who waits for
- * it, object.c what is told. */
+ * it, object.c and notice.c what is told. */
 #ifndef WATTLE_HOST_JOB_PRIV_H
 #define WATTLE_HOST_JOB_PRIV_H
 
@@ -64,6 +64,13 @@ void host_wait_output(struct host_job *job); /* a snapshot has come */
 /* The object of C4; NULL: out of memory. */
 json_t *host_job_object(const struct store_job *job);
 json_t *host_job_none(const char *state, const char *notice); /* of what never became a job */
+
+/* ---- notice.c -------------------------------------------------------------------------------- */
+
+void host_job_say(struct host_job *job, const char *text); /* its notice; "": none */
+void host_job_say_error(struct host_job *job, const struct err *err);
+/* Adds what the policy can say about the last words of a command that ended. */
+void host_job_say_hints(struct host_job *job, int exit_code);
 
 /* ---- turn.c ---------------------------------------------------------------------------------- */
 
