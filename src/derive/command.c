@@ -188,10 +188,13 @@ static int link_is_the_kernels(void *context, const char *link, const char *targ
  * that could be run there, however it is reached. */
 static int refuse_the_kernels(struct derivation *work, const char *path, struct err *err)
 {
-    AUTO_FREE char *full = path[0] == '/' ? strdup(path) : path_join(work->start, path);
+    AUTO_FREE char *full = NULL;
     AUTO_FREE char *end = NULL;
-    int r =
-        full == NULL ? err_memory(err) : path_follow(full, link_is_the_kernels, work, &end, err);
+    int r;
+
+    assert(path != NULL);
+    full = path[0] == '/' ? strdup(path) : path_join(work->start, path);
+    r = full == NULL ? err_memory(err) : path_follow(full, link_is_the_kernels, work, &end, err);
 
     if (r < 0 || (r == 0 && (derive_judge(work, end).facts & DERIVE_KERNEL) == 0))
         return r < 0 ? r : 0;
