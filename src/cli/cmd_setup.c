@@ -126,12 +126,13 @@ static json_t *make_notes(const struct work *work)
                    "at it before %s reads it",
              work->path, client->title);
     }
-    if (work->words != NULL && work->wish.pen != NULL)
+    if (work->words != NULL && work->wish.pen != NULL) {
         note(notes,
              "only a pen is of use to it: if '%s' is none yet, 'wattle pens add' makes it one",
              work->wish.pen);
-    else if (work->words != NULL)
+    } else if (work->words != NULL) {
         note(notes, "only a pen is of use to it: 'wattle pens add' makes a folder one");
+    }
     return notes;
 }
 

@@ -515,6 +515,13 @@ static bool is_free(const struct guard_judged *judged)
                                     source->in_git == judged->target_class.in_git));
 }
 
+/* After guard_exists(): a folder that cannot be searched answers as it would without us. */
+static int cannot_look(struct guard_judged *judged)
+{
+    judged->verdict.quiet = true;
+    return errno == EACCES ? -EACCES : -ENOENT;
+}
+
 static int ask(struct guard_call *call, struct guard_judged *judged)
 {
     const struct guard_rules *rules = call->guard->settings.rules;
@@ -528,7 +535,7 @@ static int ask(struct guard_call *call, struct guard_judged *judged)
         question.source = &judged->source_class;
     if (judged->source != NULL) {
         if (!guard_exists(judged->source, &status))
-            return -ENOENT;
+            return cannot_look(judged);
         question.kind = kind_of(&status);
     }
     if (judged->source_fd >= 0 && fstat(judged->source_fd, &status) == 0)
@@ -537,6 +544,8 @@ static int ask(struct guard_call *call, struct guard_judged *judged)
         question.exists = fstat(judged->object_fd, &status) == 0;
     else
         question.exists = guard_exists(judged->target, &status);
+    if (!question.exists && judged->object_fd < 0 && errno == EACCES)
+        return cannot_look(judged);
     if (question.exists) {
         question.other = kind_of(&status);
         question.held = judged->held = judged->target_class.vet == GUARD_VET_LOCK
