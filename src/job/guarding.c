@@ -95,6 +95,8 @@ void run_guard_tell(void *denials_, const struct guard_denial *denial)
     struct run_denials *denials = denials_;
     const struct init_message message = {.kind = INIT_DENIED, .denial = *denial};
 
+    (void) pthread_mutex_lock(&denials->started);
+    (void) pthread_mutex_unlock(&denials->started);
     if (may_tell(denials))
         (void) send(denials->control_fd, &message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }

@@ -398,7 +398,10 @@ void init_main(const struct init_args *args)
     struct init_message started = {.kind = INIT_STARTED};
     int given[3] = {args->job_fds[0], args->job_fds[1], args->job_fds[2]};
     int fds[3];
-    struct run_denials denials = {.control_fd = args->control_fd};
+    struct run_denials denials = {
+        .control_fd = args->control_fd,
+        .started = PTHREAD_MUTEX_INITIALIZER,
+    };
     struct guard *guard = NULL;
     struct err err = {0};
     int guard_fds[GUARD_LOCKS] = {-1, -1, -1};
@@ -419,6 +422,7 @@ void init_main(const struct init_args *args)
     if (chdir(policy_cwd(args->policy)) < 0)
         fail_with(args, "job.cwd", "cannot enter the folder to start in");
     make_guard_channel(args, channel);
+    (void) pthread_mutex_lock(&denials.started);
     command = start_command(args, fds, channel[1], &guarded);
     close_command_ends(given, fds);
     if (guarded)
@@ -430,6 +434,7 @@ void init_main(const struct init_args *args)
     if (fence_enter_init(args->fence, &err) < 0)
         fail(args, &err);
     tell(args, &started);
+    (void) pthread_mutex_unlock(&denials.started);
     pages_give_back();
     reap(args, command, guard); /* it may be over already */
     serve(args, command, guard, signal_fd);

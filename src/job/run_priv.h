@@ -7,6 +7,7 @@
 #include "job/made.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
@@ -138,6 +139,7 @@ int run_guard_open_again(int lock_fd, int fds[GUARD_LOCKS], struct err *err) MUS
 /* How many refusals pid 1 tells of: a burst, then some each second; the rest is counted. */
 struct run_denials {
     int control_fd;
+    pthread_mutex_t started; /* held until STARTED is told */
     uint64_t left, filled_at_ms;
 };
 void run_guard_tell(void *denials, const struct guard_denial *denial); /* of settings.on_denied */
@@ -145,8 +147,8 @@ void run_guard_tell(void *denials, const struct guard_denial *denial); /* of set
 /* ---- spawn.c, init.c: pid 1 ------------------------------------------------------------------ */
 
 /* From pid 1 to the supervisor, one packet each, in this order: PTY (only with a terminal), then
- * STARTED, then EXITED; FAILED ends at any point before STARTED. DENIED comes any time before
- * EXITED once the command runs, so also before STARTED. */
+ * STARTED, then EXITED; FAILED ends at any point before STARTED. DENIED comes any time between
+ * STARTED and EXITED. */
 enum init_kind {
     INIT_FAILED,
     INIT_PTY,

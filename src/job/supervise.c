@@ -212,7 +212,7 @@ static int take_message(struct run *run, struct err *err)
         run->result->denied = message.denied;
         return 0;
     }
-    if (message.kind == INIT_DENIED && !run->exited) {
+    if (message.kind == INIT_DENIED && run->started && !run->exited) {
         pass_denial_on(run, &message.denial);
         return 0;
     }
