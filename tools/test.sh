@@ -19,6 +19,7 @@ cd -- "${BASH_SOURCE[0]%/*}/.." || exit 1
 
 readonly every_suite=(--no-suite lint)
 readonly quick_suites=(--suite unit --suite fuzz)
+readonly user_sees=(CI WATTLE_MUST_RUN WATTLE_CLIENTS WATTLE_CONFORMANCE WATTLE_MCP_SCHEMAS)
 readonly jobs=${WATTLE_TEST_JOBS:-$(nproc)}
 
 total_passed=0
@@ -149,8 +150,8 @@ ordinary_user() {
 
 # Runs part "gcc" in a copy of the source as the ordinary user, with none of root's environment.
 test_user() {
-    local user folder=$scratch/user
-    local -a counts
+    local user folder=$scratch/user name
+    local -a counts handed_on=()
     user=$(ordinary_user)
     if [[ -z $user ]]; then
         add_broken user "no ordinary user to test as; set WATTLE_TEST_USER"
@@ -159,10 +160,11 @@ test_user() {
     mkdir -p "$folder/source" "$folder/home"
     tar -c --exclude=./.git --exclude='./build*' . | tar -x -C "$folder/source" --no-same-owner
     chown -R "$(id -u "$user"):$(id -g "$user")" "$folder"
+    for name in "${user_sees[@]}"; do
+        [[ -z ${!name:-} ]] || handed_on+=("$name=${!name}")
+    done
     env -i PATH="$PATH" LC_ALL="$LC_ALL" HOME="$folder/home" USER="$user" LOGNAME="$user" \
-        ${CI:+CI="$CI"} ${WATTLE_MUST_RUN:+WATTLE_MUST_RUN="$WATTLE_MUST_RUN"} \
-        ${WATTLE_CLIENTS:+WATTLE_CLIENTS="$WATTLE_CLIENTS"} \
-        ${WATTLE_MCP_SCHEMAS:+WATTLE_MCP_SCHEMAS="$WATTLE_MCP_SCHEMAS"} \
+        "${handed_on[@]}" \
         WATTLE_TEST_JOBS="$jobs" \
         setpriv --reuid "$(id -u "$user")" --regid "$(id -g "$user")" --init-groups \
         --inh-caps=-all bash "$folder/source/tools/test.sh" gcc | tee "$folder/log"
