@@ -125,13 +125,66 @@ int path_normalize(const char *path, const char *base, const char *home, char **
     return 0;
 }
 
+/* ---- opening ------------------------------------------------------------------------------- */
+
+static int open_resolved(int dir_fd, const char *path, const struct open_how *how)
+{
+    for (int tries = 0;; tries++) {
+        long fd = syscall(SYS_openat2, dir_fd, path, how, sizeof *how);
+
+        if (fd >= 0)
+            return (int) fd;
+        if (errno != EAGAIN || tries == OPEN_TRIES)
+            return -errno;
+    }
+}
+
+/* openat2 refuses O_NOCTTY next to O_PATH, and a mode where nothing is created. */
+static struct open_how how_to_open(uint64_t flags, unsigned mode, uint64_t resolve)
+{
+    bool creates = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+
+    return (struct open_how){
+        .flags = flags | O_CLOEXEC | ((flags & O_PATH) != 0 ? 0u : O_NOCTTY),
+        .mode = creates ? mode : 0,
+        .resolve = resolve | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+    };
+}
+
+int path_open_plain(int dir_fd, const char *path, uint64_t flags)
+{
+    struct open_how how = how_to_open(flags, 0, 0);
+
+    return open_resolved(dir_fd, path, &how);
+}
+
+int path_open_below(int dir_fd, const char *path, uint64_t flags, unsigned mode)
+{
+    struct open_how how = how_to_open(flags, mode, RESOLVE_BENEATH);
+
+    return open_resolved(dir_fd, path, &how);
+}
+
 /* ---- look-ups ------------------------------------------------------------------------------ */
+
+/* Most paths have no symlink, which one call tells: 0; -ENOENT: as far as it goes, and then nothing
+ * is there; else it must be walked. */
+static int look_straight(const char *path)
+{
+    const int fd = path_is_clean(path) ? path_open_plain(AT_FDCWD, path, O_PATH) : -ELOOP;
+
+    if (fd < 0)
+        return fd;
+    (void) close(fd);
+    return 0;
+}
 
 int path_physical(const char *path, char **ret_path, struct err *err)
 {
-    char *physical = realpath(path, NULL);
+    const bool straight = look_straight(path) == 0;
+    char *physical = straight ? strdup(path) : realpath(path, NULL);
 
-    if (physical == NULL && errno == ENOMEM)
+    if (physical == NULL && (straight || errno == ENOMEM))
         return err_memory(err);
     if (physical == NULL)
         return err_set(err, errno, "path.lookup", "cannot look up '%s'", path);
@@ -296,8 +349,11 @@ int path_each_symlink(const char *path,
                       int (*each)(void *context, const char *link, const char *target),
                       void *context, struct err *err)
 {
-    AUTO_FREE struct following *following = calloc(1, sizeof *following);
+    AUTO_FREE struct following *following = NULL;
 
+    if (look_straight(path) == 0)
+        return 0;
+    following = calloc(1, sizeof *following);
     if (following == NULL)
         return err_memory(err);
     following->each = each;
@@ -308,9 +364,14 @@ int path_each_symlink(const char *path,
 int path_follow(const char *path, int (*each)(void *context, const char *link, const char *target),
                 void *context, char **ret_end, struct err *err)
 {
-    AUTO_FREE struct following *following = calloc(1, sizeof *following);
-    int r;
+    AUTO_FREE struct following *following = NULL;
+    int r = look_straight(path);
 
+    if (r == 0 || r == -ENOENT) {
+        *ret_end = strdup(path);
+        return *ret_end == NULL ? err_memory(err) : 0;
+    }
+    following = calloc(1, sizeof *following);
     if (following == NULL)
         return err_memory(err);
     following->each = each;
@@ -323,52 +384,17 @@ int path_follow(const char *path, int (*each)(void *context, const char *link, c
     return *ret_end == NULL ? err_memory(err) : 0;
 }
 
-/* ---- opening ------------------------------------------------------------------------------- */
-
-static int open_resolved(int dir_fd, const char *path, const struct open_how *how)
-{
-    for (int tries = 0;; tries++) {
-        long fd = syscall(SYS_openat2, dir_fd, path, how, sizeof *how);
-
-        if (fd >= 0)
-            return (int) fd;
-        if (errno != EAGAIN || tries == OPEN_TRIES)
-            return -errno;
-    }
-}
-
-/* openat2 refuses O_NOCTTY next to O_PATH, and a mode where nothing is created. */
-static struct open_how how_to_open(uint64_t flags, unsigned mode, uint64_t resolve)
-{
-    bool creates = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
-
-    return (struct open_how){
-        .flags = flags | O_CLOEXEC | ((flags & O_PATH) != 0 ? 0u : O_NOCTTY),
-        .mode = creates ? mode : 0,
-        .resolve = resolve | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-    };
-}
-
-int path_open_plain(int dir_fd, const char *path, uint64_t flags)
-{
-    struct open_how how = how_to_open(flags, 0, 0);
-
-    return open_resolved(dir_fd, path, &how);
-}
-
-int path_open_below(int dir_fd, const char *path, uint64_t flags, unsigned mode)
-{
-    struct open_how how = how_to_open(flags, mode, RESOLVE_BENEATH);
-
-    return open_resolved(dir_fd, path, &how);
-}
-
 /* ---- making -------------------------------------------------------------------------------- */
 
 int path_make_folders(const char *path, unsigned mode)
 {
-    AUTO_FREE char *part = strdup(path);
+    AUTO_FREE char *part = NULL;
 
+    if (mkdir(path, mode) == 0 || errno == EEXIST)
+        return 0;
+    if (errno != ENOENT)
+        return -errno;
+    part = strdup(path);
     if (part == NULL)
         return -ENOMEM;
     for (char *slash = strchr(part + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {

@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 enum {
@@ -104,17 +105,54 @@ static int guard_git_folder(const struct derivation *work, const char *folder, s
     return derive_pointers_hold(work, POLICY_GUARD_GIT_FOLDER, folder, "it is a git folder", err);
 }
 
+/* Of a larger folder each name is asked for: that is less than to read it. */
+#define ENTRIES_READ_MAX 1000
+
+/* Whether `entry` may be the first part of `name`, also where case does not count. What is not
+ * ASCII may be anything there. */
+static bool may_begin(const char *name, const char *entry)
+{
+    const size_t size = strlen(entry);
+
+    for (const char *at = entry; *at != '\0'; at++)
+        if ((*at & 0x80) != 0)
+            return true;
+    return strncasecmp(name, entry, size) == 0 && (name[size] == '/' || name[size] == '\0');
+}
+
+/* By one reading of the folder, of which names it has the first part: looking for each would be
+ * most of what a start asks of the file system. */
+static void find_beginnings(const char *top, bool may_have[ARRAY_SIZE(linkable)])
+{
+    AUTO_CLOSEDIR DIR *dir = opendir(top);
+    const struct dirent *entry = NULL;
+    size_t seen = 0;
+
+    memset(may_have, false, ARRAY_SIZE(linkable) * sizeof *may_have);
+    while (dir != NULL && seen++ < ENTRIES_READ_MAX && (entry = readdir(dir)) != NULL) {
+        for (size_t i = 0; entry->d_name[0] == '.' && i < ARRAY_SIZE(linkable); i++)
+            may_have[i] = may_have[i] || may_begin(linkable[i], entry->d_name);
+    }
+    if (dir == NULL || entry != NULL)
+        memset(may_have, true, ARRAY_SIZE(linkable) * sizeof *may_have);
+}
+
 static int hold_links(const struct derivation *work, const char *top, struct err *err)
 {
     static const char why[] = "a guarded name is a symlink to it";
     AUTO_CLOSE int fd = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool may_have[ARRAY_SIZE(linkable)];
     int r = 0;
 
-    for (size_t i = 0; r == 0 && fd >= 0 && i < ARRAY_SIZE(linkable); i++) {
+    if (fd < 0)
+        return 0;
+    find_beginnings(top, may_have);
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(linkable); i++) {
         AUTO_FREE char *path = NULL;
         struct stat seen;
 
-        if (fstatat(fd, linkable[i], &seen, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISLNK(seen.st_mode))
+        if (!may_have[i] || fstatat(fd, linkable[i], &seen, AT_SYMLINK_NOFOLLOW) < 0 ||
+            !S_ISLNK(seen.st_mode))
             continue;
         path = path_join(top, linkable[i]);
         r = path == NULL ? err_memory(err)

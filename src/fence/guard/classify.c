@@ -121,7 +121,7 @@ static void start_heads(const struct guard_rules *rules, struct guard_class *cla
     for (size_t i = 0; i < rules->head_count; i++) {
         const struct guard_head *head = &rules->heads[i];
 
-        if (!guard_name_is(head->part->text, head->part->size, component->text, component->size,
+        if (!guard_name_is(head->part.text, head->part.size, component->text, component->size,
                            component->aliases))
             continue;
         for (size_t j = head->first; j < head->end; j++)
@@ -196,7 +196,7 @@ static bool is_git_under_way(const struct guard_rules *rules, const struct guard
 static bool starts_bare(const struct guard_rules *rules, size_t head,
                         const struct component *component)
 {
-    const struct guard_part *part = rules->bare_heads[head].part;
+    const struct guard_part *part = &rules->bare_heads[head].part;
 
     return guard_name_is(part->text, part->size, component->text, component->size,
                          component->aliases);

@@ -11,7 +11,49 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SOME_ADDED 16 /* few policies add more to the table */
 #define ADDED_GIT "it would run on your side at the next git command"
+
+/* ---- room ---------------------------------------------------------------------------------- */
+
+/* Grows *array, whose items are `size` bytes large; the new ones are zero. */
+static int grow(void **array, size_t size, size_t old, size_t room)
+{
+    unsigned char *grown = reallocarray(*array, room, size);
+
+    if (grown == NULL)
+        return -ENOMEM;
+    memset(grown + old * size, 0, (room - old) * size);
+    *array = grown;
+    return 0;
+}
+
+static int make_room(struct guard_rules *rules, size_t room)
+{
+    const size_t old = rules->room;
+    void *arrays[] = {rules->rules, rules->starts, rules->floating};
+    int r = grow(&arrays[0], sizeof *rules->rules, old, room);
+
+    if (r == 0)
+        r = grow(&arrays[1], sizeof *rules->starts, old, room);
+    if (r == 0)
+        r = grow(&arrays[2], sizeof *rules->floating, old, room);
+    rules->rules = arrays[0]; /* each that has moved, also when another could not grow */
+    rules->starts = arrays[1];
+    rules->floating = arrays[2];
+    if (r == 0)
+        rules->room = room;
+    return r;
+}
+
+static int make_room_for_one(struct guard_rules *rules)
+{
+    const size_t twice = 2 * rules->room;
+
+    if (rules->count < rules->room)
+        return 0;
+    return make_room(rules, twice < GUARD_RULES_MAX ? twice : GUARD_RULES_MAX);
+}
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
@@ -64,14 +106,14 @@ static int add_head(const struct guard_rules *rules, const struct heads *to, siz
 
     if (part->kind != GUARD_PART_NAME)
         return -EINVAL;
-    if (*to->count > 0 && last->part->size == part->size &&
-        memcmp(last->part->text, part->text, part->size) == 0) {
+    if (*to->count > 0 && last->part.size == part->size &&
+        memcmp(last->part.text, part->text, part->size) == 0) {
         last->end++;
         return 0;
     }
     if (*to->count == to->room)
         return -E2BIG;
-    to->heads[(*to->count)++] = (struct guard_head){part, (uint16_t) index, (uint16_t) (index + 1)};
+    to->heads[(*to->count)++] = (struct guard_head){*part, (uint16_t) index, (uint16_t) (index + 1)};
     return 0;
 }
 
@@ -93,9 +135,7 @@ struct guard_rules *guard_rules_new(void)
     AUTO(guard_rules_freep) struct guard_rules *rules = calloc(1, sizeof *rules);
     int r = 0;
 
-    if (rules != NULL)
-        rules->rules = calloc(GUARD_RULES_MAX, sizeof *rules->rules);
-    if (rules == NULL || rules->rules == NULL)
+    if (rules == NULL || make_room(rules, 2 * guard_names_count() + SOME_ADDED) < 0)
         return NULL;
     for (size_t i = 0; r == 0 && i < guard_names_count(); i++)
         r = add_row(rules, &guard_names[i]);
@@ -120,6 +160,8 @@ void guard_rules_freep(struct guard_rules **rules)
     for (size_t i = 0; i < gone->zone_count; i++)
         free(gone->zones[i].path);
     free(gone->rules);
+    free(gone->starts);
+    free(gone->floating);
     free(gone);
 }
 
@@ -150,7 +192,7 @@ static bool counts_below(const struct guard_rules *rules, const char *name, size
                          bool aliases)
 {
     for (size_t i = 0; i < rules->head_count; i++) {
-        const struct guard_part *part = rules->heads[i].part;
+        const struct guard_part *part = &rules->heads[i].part;
 
         if (guard_name_is(part->text, part->size, name, size, aliases))
             return true;
@@ -254,13 +296,15 @@ static int add(struct guard_rules *rules, const struct addition *what, struct er
     const char *pattern = what->pattern != NULL ? what->pattern : "";
     const size_t base_size = strlen(what->base);
     const size_t pattern_size = strlen(pattern);
-    struct guard_rule *rule = &rules->rules[rules->count];
+    struct guard_rule *rule;
     AUTO_FREE char *owned = NULL;
 
     if (rules->count == GUARD_RULES_MAX || (what->at_tops && rules->tops_count == GUARD_TOPS_MAX))
         return refuse_more(what->base, pattern, err);
-    if (asprintf(&owned, "%s%c%s%c%s", what->base, 0, pattern, 0, what->reason) < 0)
+    if (make_room_for_one(rules) < 0 ||
+        asprintf(&owned, "%s%c%s%c%s", what->base, 0, pattern, 0, what->reason) < 0)
         return err_memory(err);
+    rule = &rules->rules[rules->count];
     *rule = (struct guard_rule){
         .base = owned,
         .base_size = (uint16_t) base_size,

@@ -26,7 +26,7 @@ struct guard_rule {
 /* Rules that begin with the same name beginning in a dot stand together: most paths have no such
  * component, and those that have are compared with each beginning once. */
 struct guard_head {
-    const struct guard_part *part;
+    struct guard_part part;
     uint16_t first, end;
 };
 #define GUARD_HEADS_MAX 64
@@ -49,12 +49,13 @@ struct guard_zone {
 };
 
 struct guard_rules {
-    struct guard_rule *rules; /* GUARD_RULES_MAX of them: never moves */
+    struct guard_rule *rules;
     size_t count;
+    size_t room; /* for rules, starts and floating; GUARD_RULES_MAX at most */
     size_t names_count; /* those of the table come first, */
     size_t table_count; /* then those of git again, for folders of other names than ".git" */
-    struct guard_start starts[GUARD_RULES_MAX];
-    uint16_t floating[GUARD_RULES_MAX]; /* those that were added and begin in any folder */
+    struct guard_start *starts;
+    uint16_t *floating; /* those that were added and begin in any folder */
     size_t floating_count;
     size_t tops_count; /* rules with at_tops */
     struct guard_head heads[GUARD_HEADS_MAX];
