@@ -113,7 +113,8 @@ static int add_head(const struct guard_rules *rules, const struct heads *to, siz
     }
     if (*to->count == to->room)
         return -E2BIG;
-    to->heads[(*to->count)++] = (struct guard_head){*part, (uint16_t) index, (uint16_t) (index + 1)};
+    to->heads[(*to->count)++] =
+        (struct guard_head){*part, (uint16_t) index, (uint16_t) (index + 1)};
     return 0;
 }
 

@@ -51,7 +51,7 @@ struct guard_zone {
 struct guard_rules {
     struct guard_rule *rules;
     size_t count;
-    size_t room; /* for rules, starts and floating; GUARD_RULES_MAX at most */
+    size_t room;        /* for rules, starts and floating; GUARD_RULES_MAX at most */
     size_t names_count; /* those of the table come first, */
     size_t table_count; /* then those of git again, for folders of other names than ".git" */
     struct guard_start *starts;
