@@ -63,7 +63,8 @@ struct pen_request {
 };
 
 /* Looks. `policy` gives the bounds (struct policy_preflight). Bad things found are no error here.
- * Errors: EINVAL pen.too-many, pen.too-deep, pen.mounted; pen.read; ENOMEM. Caller frees with
+ * Errors: EINVAL pen.too-many, pen.too-deep, pen.mounted, pen.replaced (it is not the folder that
+ * the rule of `policy` for this path was made of); pen.read; ENOMEM. Caller frees with
  * pen_findings_freep. A memory that cannot be written is no error. */
 int pen_preflight(const struct pen_request *request, const struct policy *policy,
                   struct pen_findings **ret_findings, struct err *err) MUST_CHECK;

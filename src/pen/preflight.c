@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "pen/links.h"
 #include "pen/memory.h"
 #include "pen/pen_priv.h"
@@ -27,6 +28,26 @@ struct preflight {
     struct pen_findings *findings;
 };
 
+/* What is seen has to be of the folder that the policy opens: its paths are derived from that one,
+ * and it is compared again when it is mounted. */
+static int check_identity(const struct preflight *preflight, struct err *err)
+{
+    const char *pen = preflight->request->pen;
+    const struct policy_rule *rule = NULL;
+    struct stat seen;
+
+    (void) policy_resolve(preflight->policy, pen, &rule);
+    if (rule == NULL || rule->inode == 0 || !str_equal(rule->path, pen))
+        return 0;
+    if (fstat(preflight->walk.top_fd, &seen) < 0)
+        return err_set(err, errno, "pen.read", "cannot look at '%s'", pen);
+    if (seen.st_dev == rule->dev && seen.st_ino == rule->inode)
+        return 0;
+    (void) err_set(err, EINVAL, "pen.replaced", "the pen '%s' was replaced while it was looked at",
+                   pen);
+    return err_hint(err, "look at what is there now, and run it again");
+}
+
 static int open_pen(struct preflight *preflight, struct err *err)
 {
     const char *pen = preflight->request->pen;
@@ -39,7 +60,7 @@ static int open_pen(struct preflight *preflight, struct err *err)
         return err_set(err, errno, "pen.read", "cannot look at '%s'", pen);
     preflight->memory.dev = ((uint64_t) seen.stx_dev_major << 32) | seen.stx_dev_minor;
     preflight->memory.inode = seen.stx_ino;
-    return 0;
+    return check_identity(preflight, err);
 }
 
 static bool remembers(const struct preflight *preflight)
