@@ -28,11 +28,12 @@ static int find_pen(struct host *host, const struct host_turn *turn, struct stor
 }
 
 /* Looks for the pen, and begins a turn of it. An unknown one has no chat and no turn to speak of.
- */
+ * When it fails the turn is as it was. */
 static int enter(struct host *host, struct host_turn *turn, struct err *err)
 {
+    struct store_pen pen = {.path = NULL};
     struct err unknown = {0};
-    int r = find_pen(host, turn, &turn->pen, &unknown);
+    int r = find_pen(host, turn, &pen, &unknown);
 
     if (r == -ENOENT)
         return 0;
@@ -40,8 +41,14 @@ static int enter(struct host *host, struct host_turn *turn, struct err *err)
         *err = unknown;
         return r;
     }
-    r = store_chat_get(host->store, turn->pen.id, turn->name, turn->chat, err);
-    return r < 0 ? r : store_turn_begin(host->store, turn->chat, turn->id, err);
+    r = store_chat_get(host->store, pen.id, turn->name, turn->chat, err);
+    if (r == 0)
+        r = store_turn_begin(host->store, turn->chat, turn->id, err);
+    if (r < 0)
+        store_pen_free(&pen);
+    else
+        turn->pen = pen;
+    return r;
 }
 
 static void free_turn(struct host_turn *turn)

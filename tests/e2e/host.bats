@@ -35,6 +35,10 @@ case_of() {
     case_of host_records an_end_waits_for_the_store
 }
 
+@test "a turn that the store could not take begins with the next call" {
+    case_of host_records a_turn_that_could_not_begin
+}
+
 @test "the latest hundred records of a pen are kept, and what runs" {
     case_of host_records a_hundred_are_kept
 }

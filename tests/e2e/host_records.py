@@ -78,6 +78,21 @@ def an_end_waits_for_the_store():
     assert wattle("jobs", "show", "--json", job)["state"] == "stopped"
 
 
+def a_turn_that_could_not_begin():
+    """It begins with the next call; nothing runs in half of one."""
+    with Client(PEN) as client:
+        assert client.run("pwd")["job_id"] is None  # no pen yet
+        pen = pens_add()
+        with store_unwritable():
+            refused(client.run("pwd"), "nothing was saved")
+        job = exited(client.run("pwd"))
+        record = wattle("jobs", "show", "--json", job["job_id"])
+        chats = wattle("chats", "list", "--json")["chats"]
+        assert [(chat["id"], chat["pen"], chat["open_turns"]) for chat in chats] == [
+            (record["chat"], pen, 1)], (record, chats)
+        assert record["turn"].startswith("t-"), record
+
+
 # ---- records -------------------------------------------------------------------------------------
 
 def what_a_job_made():

@@ -173,7 +173,8 @@ class Terminal:
         self.socket, other = socket.socketpair()
         child = os.fork()
         if child == 0:
-            self.socket.close()
+            os.closerange(3, other.fileno())  # a client's pipes too, or its end is never seen
+            os.closerange(other.fileno() + 1, 1024)
             os.setsid()
             if os.fork() == 0:
                 self.serve(other)
