@@ -95,6 +95,11 @@ void host_refuse(struct host_request *request, const struct err *err)
     free_request(request);
 }
 
+void host_tell(struct host_client *client, const char *what, json_t *params)
+{
+    send_message(client, rpc_request(NULL, what, params));
+}
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static void out_of_patience(uv_timer_t *timer)

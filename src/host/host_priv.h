@@ -112,6 +112,8 @@ void host_client_close(struct host_client *client);
  * answered). */
 void host_answer(struct host_request *request, json_t *result);
 void host_refuse(struct host_request *request, const struct err *err);
+/* What nobody asked for. Takes `params`. It may close the client, and end its turn. */
+void host_tell(struct host_client *client, const char *what, json_t *params);
 
 /* ---- dispatch.c ------------------------------------------------------------------------------ */
 

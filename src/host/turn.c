@@ -81,24 +81,35 @@ static int begin(struct host_client *client, const char *path, const char *leads
     return r;
 }
 
-/* What every request of a job's has to have. */
-static int check_turn(const struct host_client *client, struct err *err)
+static int refuse_ended(struct err *err)
 {
-    if (client->turn == NULL)
-        return err_set(err, EINVAL, "host.turn", "'turn.begin' has to come first");
-    if (!client->turn->ended)
-        return 0;
     (void) err_set(err, EINVAL, "host.turn-ended", "the owner ended this turn");
     return err_hint(err,
                     "nothing runs by this connection any more; a new one begins a new turn, if "
                     "the owner wants you to go on");
 }
 
+/* What every request of a job's has to have. */
+static int check_turn(const struct host_client *client, struct err *err)
+{
+    if (client->turn == NULL)
+        return err_set(err, EINVAL, "host.turn", "'turn.begin' has to come first");
+    return client->turn->ended ? refuse_ended(err) : 0;
+}
+
+/* `after`: the turn that the same program had by a host that is gone; NULL: none. */
+static int check_after(struct host *host, const char *after, struct err *err)
+{
+    const int r = after == NULL ? 0 : store_turn_is_closed(host->store, after, err);
+
+    return r > 0 ? refuse_ended(err) : r;
+}
+
 void host_turn_begin(struct host_request *request, const json_t *params)
 {
-    static const char *const keys[] = {"pen", "leads_to", "chat", NULL};
+    static const char *const keys[] = {"pen", "leads_to", "chat", "after", NULL};
     struct host_client *client = request->client;
-    const char *path = NULL, *leads_to = NULL, *chat = "default";
+    const char *path = NULL, *leads_to = NULL, *chat = "default", *after = NULL;
     struct err err = {0};
     int r = host_params_check(params, keys, &err);
 
@@ -108,10 +119,14 @@ void host_turn_begin(struct host_request *request, const json_t *params)
         r = host_params_text(params, "leads_to", false, &leads_to, &err);
     if (r == 0)
         r = host_params_text(params, "chat", false, &chat, &err);
+    if (r == 0)
+        r = host_params_text(params, "after", false, &after, &err);
     if (r == 0 && (!path_is_clean(path) || (leads_to != NULL && !path_is_clean(leads_to))))
         r = err_set(&err, EINVAL, "rpc.params", "'pen' and 'leads_to' have to be absolute paths");
     if (r == 0 && client->turn != NULL)
         r = err_set(&err, EINVAL, "host.turn", "this connection has begun its turn already");
+    if (r == 0)
+        r = check_after(client->host, after, &err);
     if (r == 0)
         r = begin(client, path, leads_to, chat, &err);
     if (r < 0) {
@@ -250,6 +265,17 @@ static int read_wish(const struct host_limits *limits, const json_t *params,
     return wish->working_directory == NULL || wish->request == NULL ? err_memory(err) : 0;
 }
 
+/* The folder may be a pen by now. */
+static int enter_late(struct host_client *client, struct err *err)
+{
+    const int r = enter(client->host, client->turn, err);
+
+    if (r < 0 || client->turn->id[0] == '\0')
+        return r;
+    host_tell(client, "turn.began", json_pack("{s:s}", "turn", client->turn->id));
+    return client->turn != NULL ? 0 : err_set(err, EPIPE, "host.gone", "the client is gone");
+}
+
 void host_job_run(struct host_request *request, const json_t *params)
 {
     static const char unknown[] =
@@ -265,7 +291,7 @@ void host_job_run(struct host_request *request, const json_t *params)
     if (r == 0)
         r = read_wish(&client->host->limits, params, &wish, &err);
     if (r == 0 && client->turn->pen.id[0] == '\0')
-        r = enter(client->host, client->turn, &err);
+        r = enter_late(client, &err);
     if (r == 0 && client->turn->pen.id[0] == '\0') {
         host_job_wish_free(&wish);
         host_answer(request, host_job_none("awaiting_approval", unknown));

@@ -75,6 +75,7 @@ void host_chats_delete(struct host_request *request, const json_t *params)
 void host_chats_end_turn(struct host_request *request, const json_t *params)
 {
     static const char *const keys[] = {"chat", NULL};
+    struct host *host = request->client->host;
     const char *chat = NULL;
     unsigned ended = 0;
     struct err err = {0};
@@ -82,8 +83,10 @@ void host_chats_end_turn(struct host_request *request, const json_t *params)
 
     if (r == 0)
         r = host_params_text(params, "chat", true, &chat, &err);
-    if (r == 0)
-        ended = host_turns_halt(request->client->host, NULL, chat, "the owner ended the turn");
+    if (r == 0) {
+        ended = host_turns_halt(host, NULL, chat, "the owner ended the turn");
+        r = store_turns_close(host->store, chat, &err);
+    }
     if (r < 0)
         host_refuse(request, &err);
     else

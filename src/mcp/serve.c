@@ -19,6 +19,7 @@
 enum {
     CHUNK_BYTES = 64 << 10,
     SIGN_MS = 10000, /* between signs of life of a call */
+    TURN_BYTES = 32, /* of a turn's id, with its end */
 };
 
 /* A call the host was asked for. */
@@ -35,9 +36,10 @@ struct server {
     struct waiting waiting[MCP_CALLS_MAX];
     size_t count;
     struct buf line;
-    struct err turn_over; /* code 0: it is not; else what is told from then on */
-    bool too_long;        /* the rest of the line is thrown away */
-    struct err failure;   /* of writing to the client; its code ends everything */
+    char turn[TURN_BYTES]; /* "": none was begun */
+    struct err turn_over;  /* code 0: it is not; else what is told from then on */
+    bool too_long;         /* the rest of the line is thrown away */
+    struct err failure;    /* of writing to the client; its code ends everything */
 };
 
 /* ---- to the client --------------------------------------------------------------------------- */
@@ -72,14 +74,37 @@ static void lose_host(struct server *server, const struct err *err)
     server->count = 0;
 }
 
-static int begin_turn(const struct server *server, struct rpc_client *client, struct err *err)
+static void keep_turn(struct server *server, const json_t *object)
 {
-    AUTO(json_free) json_t *turn = NULL;
+    const char *turn = json_plain_text(json_object_get(object, "turn"));
 
-    return rpc_client_call(client, "turn.begin",
-                           json_pack("{s:s, s:s*, s:s*}", "pen", server->session->pen, "leads_to",
-                                     server->session->leads_to, "chat", server->session->chat),
-                           &turn, err);
+    if (turn != NULL && turn[0] != '\0')
+        (void) snprintf(server->turn, sizeof server->turn, "%s", turn);
+}
+
+/* One connection of the client's, one turn: what the owner ended begins by no other host again. */
+static void keep_end(struct server *server, const char *id, const struct err *err)
+{
+    if (str_equal(id, "host.turn-ended"))
+        server->turn_over = *err;
+}
+
+/* Of a host that is gone the next one is told which turn it was. */
+static int begin_turn(struct server *server, struct rpc_client *client, struct err *err)
+{
+    const char *after = server->turn[0] == '\0' ? NULL : server->turn;
+    AUTO(json_free) json_t *turn = NULL;
+    const int r = rpc_client_call(client, "turn.begin",
+                                  json_pack("{s:s, s:s*, s:s*, s:s*}", "pen", server->session->pen,
+                                            "leads_to", server->session->leads_to, "chat",
+                                            server->session->chat, "after", after),
+                                  &turn, err);
+
+    if (r < 0)
+        keep_end(server, err->id, err);
+    else
+        keep_turn(server, turn);
+    return r;
 }
 
 static int reach_host(struct server *server, struct err *err)
@@ -124,8 +149,7 @@ static void on_answer(struct server *server, const struct rpc_message *message)
     if (message->hint != NULL)
         (void) err_hint(&err, "%s", message->hint);
     answer_refusal(call, &err);
-    if (str_equal(message->error_id != NULL ? message->error_id : "", "host.turn-ended"))
-        server->turn_over = err; /* one connection, one turn: no other host begins a new one */
+    keep_end(server, message->error_id != NULL ? message->error_id : "", &err);
 }
 
 static void read_host(struct server *server)
@@ -141,6 +165,8 @@ static void read_host(struct server *server)
             break;
         if (message.kind == RPC_RESULT || message.kind == RPC_ERROR)
             on_answer(server, &message);
+        else if (str_equal(message.method, "turn.began")) /* its folder has become a pen */
+            keep_turn(server, message.params);
     }
     if (r < 0)
         lose_host(server, &err);

@@ -95,9 +95,9 @@ int store_chat_each(struct store *store, const char *pen,
 
 /* ---- moving and deleting ------------------------------------------------------------------ */
 
-/* The pen of a chat that has no open turn. */
-static int find_resting(struct store *store, const char *id, char ret_pen[STORE_ID_SIZE],
-                        struct err *err)
+/* The pen of a chat. 1: a turn of it is open. */
+static int find_pen(struct store *store, const char *id, char ret_pen[STORE_ID_SIZE],
+                    struct err *err)
 {
     AUTO(sql_end) struct sql sql = {0};
     int r = 0;
@@ -109,12 +109,20 @@ static int find_resting(struct store *store, const char *id, char ret_pen[STORE_
     r = sql_step(&sql, err);
     if (r <= 0)
         return r < 0 ? r : store_unknown("a chat", id, err);
-    if (sql_get_number(&sql, 1) != 0) {
-        (void) err_set(err, EBUSY, "store.turn-open", "a turn of '%s' is open", id);
-        return err_hint(err, "'wattle chats end-turn %s' ends it, and stops its jobs", id);
-    }
     sql_get_id(&sql, 0, ret_pen);
-    return 0;
+    return sql_get_number(&sql, 1) != 0;
+}
+
+/* Of one that has no open turn. */
+static int find_resting(struct store *store, const char *id, char ret_pen[STORE_ID_SIZE],
+                        struct err *err)
+{
+    const int r = find_pen(store, id, ret_pen, err);
+
+    if (r <= 0)
+        return r;
+    (void) err_set(err, EBUSY, "store.turn-open", "a turn of '%s' is open", id);
+    return err_hint(err, "'wattle chats end-turn %s' ends it, and stops its jobs", id);
 }
 
 static int clear_grants(struct store *store, const char *chat, struct err *err)
@@ -153,6 +161,8 @@ int store_chat_move(struct store *store, const char *id, const char *pen, struct
     if (r < 0 || str_equal(from, pen))
         return r;
     r = clear_grants(store, id, err);
+    if (r >= 0)
+        r = turns_close(store, id, NULL, err);
     if (r >= 0)
         r = set_pen(store, id, pen, err);
     if (r >= 0)
@@ -286,4 +296,43 @@ int store_turn_end(struct store *store, const char *id, const char *why, struct 
     if (r == 0)
         r = turn_end(store, id, why, err);
     return r < 0 ? r : change_commit(&change, err);
+}
+
+int turns_close(struct store *store, const char *chat, const char *pen, struct err *err)
+{
+    AUTO(sql_end) struct sql sql = {0};
+
+    sql_open(&sql, store,
+             "UPDATE turns SET closed = 1 WHERE closed = 0 AND chat IN"
+             " (SELECT id FROM chats WHERE id = ?1 OR pen = ?2)");
+    sql_text(&sql, chat);
+    sql_text(&sql, pen);
+    return sql_run(&sql, err);
+}
+
+int store_turns_close(struct store *store, const char *chat, struct err *err)
+{
+    AUTO(change_end) struct change change = {0};
+    char pen[STORE_ID_SIZE] = "";
+    const struct store_row row = {.kind = "turn.close", .pen = pen, .chat = chat};
+    int r = change_begin(&change, store, err);
+
+    if (r == 0)
+        r = find_pen(store, chat, pen, err);
+    if (r >= 0)
+        r = turns_close(store, chat, NULL, err);
+    if (r > 0)
+        r = log_note(store, &row, json_pack("{s:i}", "turns", r), err);
+    return r < 0 ? r : change_commit(&change, err);
+}
+
+int store_turn_is_closed(struct store *store, const char *id, struct err *err)
+{
+    AUTO(sql_end) struct sql sql = {0};
+    int r = 0;
+
+    sql_open(&sql, store, "SELECT closed FROM turns WHERE id = ?1");
+    sql_text(&sql, id);
+    r = sql_step(&sql, err);
+    return r <= 0 ? r == 0 ? 1 : r : sql_get_number(&sql, 0) != 0;
 }

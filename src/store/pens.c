@@ -211,6 +211,8 @@ int store_pen_rebind(struct store *store, const char *id, const struct store_pen
     if (r >= 0)
         r = clear_grants(store, id, err);
     if (r >= 0)
+        r = turns_close(store, NULL, id, err);
+    if (r >= 0)
         r = note(store, "pen.rebind", id, to, err);
     return r < 0 ? r : change_commit(&change, err);
 }

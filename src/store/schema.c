@@ -61,7 +61,11 @@ static const char step_2[] =
 /* Grants of what jobs could change: known by its bytes, not by its times. */
 static const char step_3[] = "ALTER TABLE grants ADD COLUMN content TEXT NOT NULL DEFAULT '';";
 
-static const char *const steps[] = {step_1, step_2, step_3};
+/* A turn that the owner ended is over for good; one that ended with its host goes on by the next.
+ */
+static const char step_4[] = "ALTER TABLE turns ADD COLUMN closed INTEGER NOT NULL DEFAULT 0;";
+
+static const char *const steps[] = {step_1, step_2, step_3, step_4};
 const struct store_schema store_schema = {steps, ARRAY_SIZE(steps)};
 
 /* ---- what a file says of itself ----------------------------------------------------------- */

@@ -110,6 +110,11 @@ int store_turn_begin(struct store *store, const char *chat, char ret_id[STORE_ID
 /* Of a turn that was ended before, the first reason is kept. Relaxed. */
 int store_turn_end(struct store *store, const char *id, const char *why,
                    struct err *err) MUST_CHECK;
+/* The owner's word: no turn of the chat so far is to go on, those that ended before included.
+ * store_chat_move and store_pen_rebind close those of theirs. */
+int store_turns_close(struct store *store, const char *chat, struct err *err) MUST_CHECK;
+/* 1: it was closed, or is gone with its chat or pen; 0: what it was may go on as a new one. */
+int store_turn_is_closed(struct store *store, const char *id, struct err *err) MUST_CHECK;
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 

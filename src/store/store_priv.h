@@ -127,6 +127,8 @@ int job_note_state(struct store *store, const struct store_job *job, struct err 
 int grant_use(struct store *store, const char *id, const char *job, struct err *err) MUST_CHECK;
 /* Inside a change. Of a turn that was ended before nothing is changed. */
 int turn_end(struct store *store, const char *id, const char *why, struct err *err) MUST_CHECK;
+/* Inside a change. Of a chat or of a pen, the other is NULL. How many were not closed before. */
+int turns_close(struct store *store, const char *chat, const char *pen, struct err *err) MUST_CHECK;
 
 /* ---- what may be stored: texts.c ---------------------------------------------------------- */
 

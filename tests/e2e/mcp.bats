@@ -94,6 +94,14 @@ case_of() {
     case_of mcp_ends the_owner_ends_it
 }
 
+@test "what the owner ends while no host runs is over for the model all the same" {
+    case_of mcp_ends ended_while_the_host_was_away
+}
+
+@test "a turn that was ended is over by the next host too, told or not" {
+    case_of mcp_ends ended_and_not_told
+}
+
 @test "a fifth command of a turn is refused with the ids of the four" {
     case_of mcp_ends a_fifth_job
 }

@@ -139,6 +139,56 @@ def the_owner_ends_it():
     wattle("chats", "delete", "--json", chat["id"])
 
 
+def ended_while_the_host_was_away():
+    """Between two hosts there is no turn to end; what it was does not go on all the same."""
+    place, moved = (os.environ["HOME"] + "/work/" + name for name in ("place", "moved"))
+    os.makedirs(place)
+    os.makedirs(moved)
+    other = pens_add(moved)
+    ends = {
+        "end": lambda pen, chat: wattle("chats", "end-turn", "--json", chat),
+        "move": lambda pen, chat: wattle("chats", "move", "--json", chat, other),
+        "delete": lambda pen, chat: wattle("chats", "delete", "--json", chat),
+        "rebind": lambda pen, chat: wattle("pens", "rebind", "--json", pen, place),
+        "remove": lambda pen, chat: wattle("pens", "remove", "--json", pen),
+    }
+    for name, end in ends.items():
+        with Client(PEN, "--chat", name) as client, Client(moved, "--chat", "beside") as beside:
+            late = client.run("pwd")  # this folder becomes a pen after the turn was asked for
+            assert late["state"] == "awaiting_approval" and late["job_id"] is None, late
+            pen = pens_add()
+            exited(client.run("pwd"))
+            exited(beside.run("pwd"))
+            wattle("host", "stop")
+            exited(client.run("pwd"))  # control: the end of a host is not the end of a turn
+            wattle("host", "stop")
+            end(pen, next(chat["id"] for chat in wattle("chats", "list", "--json")["chats"]
+                          if chat["name"] == name))
+            wattle("host", "stop")
+            for _ in range(2):
+                refused(client.run("pwd"), "owner ended this turn")
+            exited(beside.run("pwd"))
+            with Client(PEN, "--chat", name) as new:  # a new connection is a new turn
+                if name in ("rebind", "remove"):
+                    assert new.run("pwd")["state"] == "awaiting_approval"
+                    continue
+                exited(new.run("pwd"))
+            wattle("pens", "remove", "--json", pen)
+
+
+def ended_and_not_told():
+    pens_add()
+    with Client(PEN, "--chat", "some") as client, Client(PEN) as beside:
+        exited(client.run("pwd"))
+        exited(beside.run("pwd"))
+        chat = next(chat["id"] for chat in wattle("chats", "list", "--json")["chats"]
+                    if chat["name"] == "some")
+        assert wattle("chats", "end-turn", "--json", chat)["ended"] == 1
+        wattle("host", "stop")
+        refused(client.run("pwd"), "owner ended this turn")
+        exited(beside.run("pwd"))
+
+
 def a_fifth_job():
     grant(pens_add(), "sleep")
     with Client(PEN) as client, Client(PEN) as other:

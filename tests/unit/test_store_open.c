@@ -153,7 +153,7 @@ static void read_file_of(struct world *world, const char *path)
 }
 
 static const char *const released[] = {STORE_DATA "/store_v1.sql", STORE_DATA "/store_v2.sql",
-                                       STORE_DATA "/store_v3.sql"};
+                                       STORE_DATA "/store_v3.sql", STORE_DATA "/store_v4.sql"};
 
 /* For the next one. */
 static void forget_store(struct world *world)

@@ -315,6 +315,56 @@ static void turns_are_counted_and_the_first_end_is_kept(void **state)
         number_of(world, "SELECT count(*) FROM turns WHERE why = 'left' AND ended_ms = 5"), 1);
 }
 
+static void begin_and_end(struct world *world, const char *chat, char ret_turn[STORE_ID_SIZE])
+{
+    DONE(world, store_turn_begin(world->store, chat, ret_turn, &world->err));
+    DONE(world, store_turn_end(world->store, ret_turn, "the host was ended", &world->err));
+}
+
+static bool is_closed(struct world *world, const char *turn)
+{
+    const int r = store_turn_is_closed(world->store, turn, &world->err);
+
+    assert_in_range(r, 0, 1);
+    return r == 1;
+}
+
+static void what_the_owner_ends_is_closed(void **state)
+{
+    struct world *world = *state;
+    const struct store_pen pen = add_pen(world, "/w/a"), other = add_pen(world, "/w/b");
+    const struct store_pen to = {.path = (char *) (uintptr_t) "/w/c", .dev = 1, .inode = 9};
+    char chat[STORE_ID_SIZE], beside[STORE_ID_SIZE], away[STORE_ID_SIZE];
+    char first[STORE_ID_SIZE], second[STORE_ID_SIZE], third[STORE_ID_SIZE], last[STORE_ID_SIZE];
+
+    get_chat(world, pen.id, "mine", chat);
+    get_chat(world, pen.id, "beside", beside);
+    get_chat(world, other.id, "away", away);
+    begin_and_end(world, chat, first);
+    begin_and_end(world, beside, second);
+    begin_and_end(world, away, third);
+    assert_false(is_closed(world, first)); /* an end alone closes nothing */
+
+    DONE(world, store_turns_close(world->store, chat, &world->err));
+    DONE(world, store_turns_close(world->store, chat, &world->err)); /* and no second row */
+    REFUSED(world, store_turns_close(world->store, "c-x", &world->err), ENOENT, "store.unknown");
+    assert_int_equal(number_of(world, "SELECT count(*) FROM log WHERE kind = 'turn.close'"), 1);
+    assert_true(is_closed(world, first));
+    assert_false(is_closed(world, second));
+    begin_and_end(world, chat, last);
+    assert_false(is_closed(world, last)); /* a new one */
+
+    DONE(world, store_pen_rebind(world->store, pen.id, &to, &world->err));
+    assert_true(is_closed(world, second) && is_closed(world, last));
+    assert_false(is_closed(world, third));
+    DONE(world, store_chat_move(world->store, away, pen.id, &world->err));
+    assert_true(is_closed(world, third));
+    begin_and_end(world, beside, last);
+    assert_false(is_closed(world, last));
+    DONE(world, store_chat_delete(world->store, beside, &world->err));
+    assert_true(is_closed(world, last));
+}
+
 static void moving_a_chat_clears_its_grants(void **state)
 {
     struct world *world = *state;
@@ -392,6 +442,7 @@ int main(void)
         WITH_STORE(files_are_of_their_pen),
         WITH_STORE(a_chat_is_made_once_a_name_and_pen),
         WITH_STORE(turns_are_counted_and_the_first_end_is_kept),
+        WITH_STORE(what_the_owner_ends_is_closed),
         WITH_STORE(moving_a_chat_clears_its_grants),
         WITH_STORE(deleting_a_chat_clears_its_grants),
         WITH_STORE(ids_are_unlike),
