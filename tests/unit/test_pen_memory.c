@@ -441,6 +441,28 @@ static void takes_nothing_that_was_cut_or_changed(void **state)
     assert_null(pen);
 }
 
+/* What was seen in another folder would be taken for what the run finds. */
+static void a_pen_that_was_replaced(void **state)
+{
+    struct world *world = *state;
+    struct policy_rule rule = {
+        .path = world->pen, .access = POLICY_WRITE, .origin = POLICY_FROM_PEN, .why = world->pen};
+    struct stat seen;
+
+    assert_int_equal(stat(".", &seen), 0);
+    rule.dev = seen.st_dev;
+    rule.inode = seen.st_ino;
+    assert_int_equal(policy_add_rule(world->policy, &rule, &world->err), 0);
+    look(world); /* control */
+    assert_int_equal(rename(world->pen, "../was"), 0);
+    assert_int_equal(mkdir(world->pen, 0755), 0);
+    assert_int_equal(try_look(world), -EINVAL);
+    assert_string_equal(world->err.id, "pen.replaced");
+    assert_int_equal(rmdir(world->pen), 0);
+    assert_int_equal(rename("../was", world->pen), 0);
+    look(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -461,6 +483,7 @@ int main(void)
         PEN_TEST(is_private_and_alone),
         PEN_TEST(what_is_not_exactly_ours_is_no_memory),
         PEN_TEST(another_pen_in_its_place_is_another_pen),
+        PEN_TEST(a_pen_that_was_replaced),
         cmocka_unit_test(settles_breadth_first_by_name),
         cmocka_unit_test(gives_back_what_it_was_given),
         cmocka_unit_test(takes_nothing_that_was_cut_or_changed),

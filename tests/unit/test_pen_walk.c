@@ -349,28 +349,6 @@ static void a_pen_that_is_not_there(void **state)
 }
 
 /* Two threads, and more folders than one takes. */
-/* What was seen in another folder would be taken for what the run finds. */
-static void a_pen_that_was_replaced(void **state)
-{
-    struct world *world = *state;
-    struct policy_rule rule = {
-        .path = world->pen, .access = POLICY_WRITE, .origin = POLICY_FROM_PEN, .why = world->pen};
-    struct stat seen;
-
-    assert_int_equal(stat(".", &seen), 0);
-    rule.dev = seen.st_dev;
-    rule.inode = seen.st_ino;
-    assert_int_equal(policy_add_rule(world->policy, &rule, &world->err), 0);
-    look(world); /* control */
-    assert_int_equal(rename(world->pen, "../was"), 0);
-    assert_int_equal(mkdir(world->pen, 0755), 0);
-    assert_int_equal(try_look(world), -EINVAL);
-    assert_string_equal(world->err.id, "pen.replaced");
-    assert_int_equal(rmdir(world->pen), 0);
-    assert_int_equal(rename("../was", world->pen), 0);
-    look(world);
-}
-
 static void finds_the_one_among_thousands(void **state)
 {
     struct world *world = *state;
@@ -600,7 +578,6 @@ int main(void)
         PEN_TEST(goes_as_deep_as_paths_go),
         PEN_TEST(refuses_what_is_deeper),
         PEN_TEST(a_pen_that_is_not_there),
-        PEN_TEST(a_pen_that_was_replaced),
         PEN_TEST(finds_the_one_among_thousands),
         PEN_TEST(judges_folders_that_cannot_be_read),
         PEN_TEST(looks_through_mounts_as_through_worlds_of_their_own),
