@@ -62,6 +62,22 @@ const char *path_base(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
+bool path_turns_back(const char *path)
+{
+    bool named = false;
+
+    for (const char *part = path + strspn(path, "/"); *part != '\0'; part += strspn(part, "/")) {
+        const size_t size = strcspn(part, "/");
+        const bool up = size == 2 && memcmp(part, "..", 2) == 0;
+
+        if (up && named)
+            return true;
+        named = !up;
+        part += size;
+    }
+    return false;
+}
+
 char *path_join(const char *top, const char *rest)
 {
     char *joined = NULL;

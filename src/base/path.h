@@ -17,6 +17,10 @@ bool path_is_below(const char *path, const char *top);
 /* Length of the longest common run of whole components is not needed; the last component is. */
 const char *path_base(const char *path);
 
+/* Whether a name comes before a "..", as in "a/..": such a path depends on "a", and passes it by.
+ */
+bool path_turns_back(const char *path);
+
 /* Joins a clean absolute `top` with `rest` (relative, not checked). NULL: out of memory. */
 char *path_join(const char *top, const char *rest);
 

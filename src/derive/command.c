@@ -240,23 +240,6 @@ static int64_t in_ns(struct timespec time)
 
 /* ---- what may be told ---------------------------------------------------------------------- */
 
-/* "a/..", which leads where "a" does, and is there when "a" is. */
-static bool turns_back(const char *path)
-{
-    bool named = false;
-
-    for (const char *part = path + strspn(path, "/"); *part != '\0'; part += strspn(part, "/")) {
-        const size_t size = strcspn(part, "/");
-        const bool up = size == 2 && memcmp(part, "..", 2) == 0;
-
-        if (up && named)
-            return true;
-        named = !up;
-        part += size;
-    }
-    return false;
-}
-
 static bool is_shown(const struct derivation *work, const char *path)
 {
     return policy_resolve(work->policy, path, NULL) != POLICY_HIDE;
@@ -267,7 +250,7 @@ static int link_is_told(void *context, const char *link, const char *target)
 {
     const bool known = strrchr(link, '/') == link || is_shown(context, link);
 
-    return known && !turns_back(target) ? 0 : 1;
+    return known && !path_turns_back(target) ? 0 : 1;
 }
 
 /* Whether the job could see for itself what is, or is not, at the path: nothing on the way may
@@ -277,7 +260,7 @@ static bool may_be_told(struct derivation *work, const char *path)
     AUTO_FREE char *full = path[0] == '/' ? strdup(path) : path_join(work->start, path);
     AUTO_FREE char *end = NULL;
 
-    return full != NULL && !turns_back(path) &&
+    return full != NULL && !path_turns_back(path) &&
            path_follow(full, link_is_told, work, &end, NULL) == 0 && is_shown(work, end);
 }
 

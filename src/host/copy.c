@@ -248,6 +248,69 @@ static int read_head(struct link *link, struct err *err)
     return 0;
 }
 
+/* ---- symlinks ---------------------------------------------------------------------------------
+ */
+
+struct way {
+    const struct copying *copying;
+    struct err *err;
+};
+
+/* One that jobs see and could turn stays as it is while the command runs. What it passes by is not
+ * held. */
+static int keep_link(void *context, const char *link, const char *target)
+{
+    const struct way *way = context;
+    const struct copying *copying = way->copying;
+    char why[] = "a symlink, as it was looked at";
+    union {
+        const char *in;
+        char *out; /* borrowed, and not written to */
+    } path = {.in = link}, text = {.in = target};
+    const struct policy_place place = {.kind = POLICY_PLACE_STAYS,
+                                       .access = POLICY_READ,
+                                       .path = path.out,
+                                       .source = text.out,
+                                       .why = why};
+
+    if (copying->policy == NULL || !can_change(copying, link) ||
+        policy_resolve(copying->policy, link, NULL) == POLICY_HIDE ||
+        policy_place_find(copying->policy, link) != NULL)
+        return 0;
+    if (!path_turns_back(target))
+        return copying->wish->keep ? policy_add_place(copying->policy, &place, way->err) : 0;
+    (void) err_set(way->err, EINVAL, "host.symlink",
+                   "the symlink '%s' goes into a folder and back by '..'", link);
+    return err_hint(way->err, "name the file that it leads to");
+}
+
+/* Each symlink is read once: what it said then is where the path leads. -errno of the way with
+ * nothing in *err, else as keep_link(). */
+static int find_end(const struct copying *copying, const char *path, char **ret_end,
+                    struct err *err)
+{
+    struct way way = {copying, err};
+
+    return path_follow(path, keep_link, &way, ret_end, NULL);
+}
+
+/* The name that the command is executed by. */
+static int keep_found(const struct copying *copying, const struct policy_command *command,
+                      struct err *err)
+{
+    AUTO_FREE char *end = NULL;
+    int r;
+
+    if (command->found == NULL)
+        return 0;
+    r = find_end(copying, command->found, &end, err);
+    if (r == -ENOMEM)
+        return err_memory(err);
+    if (r < 0 && err->code != 0)
+        return r;
+    return r == 0 && str_equal(end, command->path) ? 0 : changed(command->found, err);
+}
+
 /* ---- the chain --------------------------------------------------------------------------------
  */
 
@@ -266,7 +329,8 @@ static int find_next(const struct copying *copying, const struct link *link, cha
     const char *start = NULL;
     const size_t size = shebang_name(link->head, link->head_size, &start);
     AUTO_FREE char *name = size == 0 ? NULL : strndup(start, size);
-    AUTO_FREE char *physical = NULL;
+    AUTO_FREE char *end = NULL;
+    int r;
 
     if (size == 0)
         return 0;
@@ -274,10 +338,17 @@ static int find_next(const struct copying *copying, const struct link *link, cha
         return err_memory(err);
     if (name[0] != '/')
         return refuse_interpreter(link, name, "which is no absolute path", err);
-    if (path_physical(name, &physical, NULL) < 0 ||
-        (copying->policy != NULL && policy_resolve(copying->policy, physical, NULL) == POLICY_HIDE))
+    if (path_turns_back(name))
+        return refuse_interpreter(link, name, "which goes into a folder and back by '..'", err);
+    r = find_end(copying, name, &end, err);
+    if (r == -ENOMEM)
+        return err_memory(err);
+    if (r < 0 && err->code != 0)
+        return r;
+    if (r < 0 || access(end, F_OK) < 0 ||
+        (copying->policy != NULL && policy_resolve(copying->policy, end, NULL) == POLICY_HIDE))
         return refuse_interpreter(link, name, "which is not there inside", err);
-    *ret_path = TAKE_PTR(physical);
+    *ret_path = TAKE_PTR(end);
     return 1;
 }
 
@@ -354,12 +425,14 @@ int copy_command(const struct copy_wish *wish, struct policy *policy, struct err
     if (policy_command(policy) == NULL)
         return 0;
     command = *policy_command(policy);
-    r = follow(&copying, command.path, err);
+    command.pinned = !can_change(&copying, command.path);
+    r = command.pinned ? keep_found(&copying, &command, err) : 0;
+    if (r == 0)
+        r = follow(&copying, command.path, err);
     if (r < 0 || !copying.any)
         return r;
     print_chain(&copying, content);
     command.content = content;
-    command.pinned = !can_change(&copying, command.path);
     if (!command.pinned)
         command.found = NULL;
     return policy_set_command(policy, &command, err);

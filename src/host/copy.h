@@ -4,8 +4,9 @@
  * identity tells whether it is still that. One in a tree that jobs can write could be changed in
  * place after any look; it is copied to a folder of wattle's, the copy is hashed, and the copy is
  * mounted read-only where the file lies, which nobody moves meanwhile (fence/guard/hold.c). The
- * same goes for the interpreters that '#!' names. What an interpreter reads beside the script, and
- * what a program loads, is not looked at. */
+ * same goes for the interpreters that '#!' names, and for symlinks by which a file is found: they
+ * stay as they were. What an interpreter reads beside the script, and what a program loads, is not
+ * looked at. */
 #ifndef WATTLE_HOST_COPY_H
 #define WATTLE_HOST_COPY_H
 
@@ -22,8 +23,9 @@ struct copy_wish {
 };
 
 /* For the command of `policy`, in a thread: when jobs could change it or an interpreter of it, the
- * command gets its `content`, and, with `keep`, the policy places that show the copies.
- * Errors: host.changed, host.copy, host.copy-size, host.interpreter. */
+ * command gets its `content`, and, with `keep`, the policy places that show the copies and say
+ * which symlinks stay. Errors: host.changed, host.copy, host.copy-size, host.interpreter,
+ * host.symlink. */
 int copy_command(const struct copy_wish *wish, struct policy *policy, struct err *err) MUST_CHECK;
 
 /* The `content` that the file at `path` would have now, in a thread. Errors as above. */

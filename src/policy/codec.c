@@ -358,7 +358,7 @@ static int decode_place(struct reader *reader, struct policy *policy, struct err
     size_t count = policy_places(policy);
     int r = 0;
 
-    place.kind = get_choice(reader, POLICY_PLACE_OVER, "an unknown kind of place");
+    place.kind = get_choice(reader, POLICY_PLACE_STAYS, "an unknown kind of place");
     place.access = get_choice(reader, POLICY_WRITE, "an unknown access");
     place.bytes = get_u64(reader);
     place.path = path = get_text(reader);

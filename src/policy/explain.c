@@ -129,7 +129,7 @@ void policy_explain(const struct policy *policy, const char *path, struct policy
             ret->access = policy_resolve(policy, at, &ret->rule);
             return;
         }
-        if (place->kind != POLICY_PLACE_SYMLINK) {
+        if (place->kind != POLICY_PLACE_SYMLINK && place->kind != POLICY_PLACE_STAYS) {
             answer_place(place, at, ret);
             return;
         }

@@ -108,7 +108,8 @@ static int place_check(const struct policy_place *place, struct err *err)
         return policy_check_path_below_root(place->source, "place's source", err);
     if (place->kind == POLICY_PLACE_FILE && place->source == NULL)
         return err_set(err, EINVAL, "policy.place", "the file '%s' has no content", place->path);
-    if (place->kind == POLICY_PLACE_SYMLINK && (place->source == NULL || *place->source == '\0'))
+    if ((place->kind == POLICY_PLACE_SYMLINK || place->kind == POLICY_PLACE_STAYS) &&
+        (place->source == NULL || *place->source == '\0'))
         return err_set(err, EINVAL, "policy.place", "the symlink '%s' leads nowhere", place->path);
     return 0;
 }

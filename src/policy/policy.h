@@ -60,6 +60,7 @@ enum policy_place_kind {
     POLICY_PLACE_SYMLINK, /* `source` is the text of the link */
     POLICY_PLACE_FILE,    /* `source` is the content, read-only, made for the run */
     POLICY_PLACE_OVER,    /* `source` of the host, read-only, over the file that shows at `path` */
+    POLICY_PLACE_STAYS,   /* nothing is made: a symlink of the host, whose text is `source` */
 };
 
 struct policy_place {

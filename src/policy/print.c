@@ -19,6 +19,7 @@ static const char *place_kind_name(enum policy_place_kind kind)
         [POLICY_PLACE_DEV] = "dev",       [POLICY_PLACE_PROC] = "proc",
         [POLICY_PLACE_FOLDER] = "folder", [POLICY_PLACE_SYMLINK] = "symlink",
         [POLICY_PLACE_FILE] = "file",     [POLICY_PLACE_OVER] = "over",
+        [POLICY_PLACE_STAYS] = "stays",
     };
 
     assert((size_t) kind < ARRAY_SIZE(names));

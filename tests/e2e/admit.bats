@@ -84,6 +84,18 @@ case_of() {
     case_of moved_in_a_loop hold
 }
 
+@test "symlinks by which a command or its interpreter is found stay as they were" {
+    case_of symlinks_stay hold
+}
+
+@test "a symlink that is turned all the time leads to what was reviewed, or to nothing" {
+    case_of turned_in_a_loop hold
+}
+
+@test "a way to an interpreter that goes into a folder and back is refused" {
+    case_of symlinks_that_turn_back hold
+}
+
 @test "a name that another folder has as well runs what was reviewed, or nothing" {
     case_of names_on_the_path
 }

@@ -1,6 +1,7 @@
 """Cases of admit.bats: what a job runs stays in its place while it runs, whatever other jobs do. Each
 a function, named by the one argument. The current folder is no pen yet."""
 
+import shutil
 import sys
 
 from admit_cases import *  # noqa: F403
@@ -169,6 +170,115 @@ def moved_in_a_loop():
             open("over", "w").close()
             landed, _ = exited(other.status(changer["job_id"], wait=10))["output"].split()
         assert int(landed) > 10 and seen.get("exited") and len(seen) > 1, (name, landed, seen)
+
+
+# ---- symlinks that lead to what runs --------------------------------------------------------------
+
+# "venv/bin/python" leads to an interpreter by another symlink and a folder that is one.
+TURNS = {
+    "replace": "os.symlink('/bin/cat', 'x'); os.rename('x', 'real/bin/python')",
+    "remove": "os.unlink('real/bin/python'); os.symlink('/bin/cat', 'real/bin/python')",
+    "exchange": "os.symlink('/bin/cat', 'x'); exchange('x', 'real/bin/python')",
+    "the second": "os.symlink('/bin/cat', 'x'); os.rename('x', 'real/bin/python3')",
+    "move": "os.rename('real/bin/python', 'was'); os.symlink('/bin/cat', 'real/bin/python')",
+    "the folder's": "os.makedirs('other/bin', exist_ok=True); os.symlink('/bin/cat', 'other/bin/python');"
+                    "os.symlink('other', 'x'); os.rename('x', 'venv')",
+    "folder": "os.makedirs('other/bin', exist_ok=True); os.symlink('/bin/cat', 'other/bin/python');"
+              "exchange('real', 'other')",
+}
+WAITS = "import os, time\nopen('waits', 'w').close()\nwhile not os.path.exists('go'):\n    time.sleep(0.02)\n" \
+        "os.unlink('waits'); os.unlink('go'); print('done')\n"
+
+
+def without(*names):
+    for name in names:
+        shutil.rmtree(name, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+
+
+def linked():
+    """A virtual environment as it was reviewed."""
+    without("real", "other", "venv", "was", "x", "waits", "go")
+    os.makedirs("real/bin")
+    os.symlink("real", "venv")
+    os.symlink("python3", "real/bin/python")
+    os.symlink(PYTHON, "real/bin/python3")
+
+
+def symlinks_stay():
+    """By which the interpreter of a script is found, or the command itself."""
+    pen = pens_add()
+    linked()
+    script("tool", WAITS, shell=PEN + "/venv/bin/python")
+    grant(pen, PYTHON)
+    grant(pen, PEN + "/tool")
+    commands = (["./tool"], ["venv/bin/python", "-c", WAITS])
+    with Client(PEN) as client, Client(PEN) as other:
+        for name, turn in TURNS.items():
+            linked()
+            assert attempt(other, turn) == "landed", name  # control: nothing runs by it
+            for command in commands:
+                linked()
+                job = client.run(*command, background=True)
+                assert job["state"] == "running", (name, job)
+                until(lambda: os.path.exists("waits"), "it runs")
+                assert attempt(other, turn) == "EBUSY", (name, command)
+                assert attempt(other, "os.symlink('a', 'y'); os.rename('y', 'real/bin/y'); "
+                                      "os.unlink('real/bin/y')") == "landed"  # nothing else is held
+                open("go", "w").close()
+                assert exited(client.status(job["job_id"], wait=10))["output"] == "done\n", name
+            without("other", "x")
+            assert attempt(other, turn) == "landed", name  # counter-control: it is over
+
+
+def symlinks_that_turn_back():
+    """What a path passes by is not held: such a path is no way to an interpreter."""
+    pen = pens_add()
+    linked()
+    os.makedirs("a")
+    script("tool", "print('done')", shell=PEN + "/a/../venv/bin/python")
+    with Client(PEN) as client:
+        refused(client.run("./tool"), "back by '..'")
+        script("tool", "print('done')", shell=PEN + "/venv/bin/python")
+        for text in ("a/../real", f"../{os.path.basename(PEN)}/real"):
+            without("venv")
+            os.symlink(text, "venv")
+            if text.startswith("a"):
+                refused(client.run("./tool"), "back by '..'")
+        grant(pen, PEN + "/tool")
+        assert exited(client.run("./tool"))["output"] == "done\n"  # control: '..' at first is fine
+
+
+def turned_in_a_loop():
+    """Another job turns the symlink all the time: the reviewed interpreter runs, or none."""
+    pen = pens_add()
+    linked()
+    script("tool", "print('reviewed', flush=True)", shell=PEN + "/real/bin/python")
+    grant(pen, PYTHON)
+    grant(pen, PEN + "/tool")
+    loop = (COMMON + "landed = busy = 0\nwhile not os.path.exists('over'):\n"
+            "    to = ('/bin/cat', 'python3')[(landed + busy) % 2]\n    os.symlink(to, 'x')\n"
+            "    try:\n        os.rename('x', 'real/bin/python')\n        landed += 1\n"
+            "    except OSError as error:\n"
+            "        if error.errno != errno.EBUSY:\n            raise\n"
+            "        busy += 1\n        os.unlink('x')\n"
+            "    time.sleep(random.choice((0, 0.001, 0.003, 0.01)))\nprint(landed, busy)\n")
+    seen = {}
+    with Client(PEN) as client, Client(PEN) as other:
+        changer = other.run(PYTHON, "-c", loop, background=True)
+        assert changer["state"] == "running", changer
+        for _ in range(int(os.environ.get("WATTLE_ROUNDS", "60"))):
+            job = client.run("./tool", background=True)
+            if job["state"] == "running":
+                job = client.status(job["job_id"], wait=10)
+            if job["state"] == "awaiting_approval":
+                client.stop(job["job_id"])
+            seen[job["state"]] = seen.get(job["state"], 0) + 1
+            assert job["output"] in ("", "reviewed\n"), job
+        open("over", "w").close()
+        landed, _ = exited(other.status(changer["job_id"], wait=10))["output"].split()
+    assert int(landed) > 10 and seen.get("exited") and len(seen) > 1, (landed, seen)
 
 
 if __name__ == "__main__":

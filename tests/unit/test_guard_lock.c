@@ -280,24 +280,28 @@ static void remove_tree(struct tree *tree)
         (void) close(tree->holder_fd);
 }
 
-static int hold_over(const struct tree *tree, const char *name, struct err *err)
+static int hold_as(const struct tree *tree, enum policy_place_kind kind, const char *name,
+                   const char *from, struct err *err)
 {
-    char shown[4200], source[] = "/etc/passwd", why[] = "a test";
-    const struct policy_place place = {.kind = POLICY_PLACE_OVER,
-                                       .access = POLICY_READ,
-                                       .path = shown,
-                                       .source = source,
-                                       .why = why};
+    char shown[4200], source[32], why[] = "a test";
+    const struct policy_place place = {
+        .kind = kind, .access = POLICY_READ, .path = shown, .source = source, .why = why};
     struct policy *policy = policy_new();
     int r;
 
     assert_non_null(policy);
+    (void) snprintf(source, sizeof source, "%s", from);
     (void) snprintf(shown, sizeof shown, "%s/%s", tree->top, name);
     r = policy_add_place(policy, &place, err);
     if (r == 0)
         r = guard_hold_places(tree->holder_fd, policy, err);
     policy_freep(&policy);
     return r;
+}
+
+static int hold_over(const struct tree *tree, const char *name, struct err *err)
+{
+    return hold_as(tree, POLICY_PLACE_OVER, name, "/etc/passwd", err);
 }
 
 /* A name of TOP; `name` of the kind "a/b" too, for which only the last part counts. */
@@ -345,6 +349,32 @@ static void what_was_replaced_is_not_held(void **state)
         assert_true(hold_over(&tree, bad[i], &err) < 0);
         assert_string_equal(err.id, "fence.guard-place");
     }
+    remove_tree(&tree);
+}
+
+static void a_symlink_stays_with_its_text(void **state)
+{
+    static const struct {
+        const char *name, *text;
+    } bad[] = {{"link", "b"}, {"link", "a/"}, {"a/b/script", "a"}, {"a", "a"}, {"missing", "a"}};
+    struct err err = {0};
+    struct tree tree;
+
+    (void) state;
+    make_tree(&tree);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct err refused = {0};
+
+        assert_true(hold_as(&tree, POLICY_PLACE_STAYS, bad[i].name, bad[i].text, &refused) < 0);
+        assert_string_equal(refused.id, "fence.guard-place");
+    }
+    (void) close(tree.holder_fd); /* with what they held */
+    tree.holder_fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_false(is_run(&tree, "link"));
+    assert_int_equal(hold_as(&tree, POLICY_PLACE_STAYS, "link", "a", &err), 0);
+    assert_true(is_run(&tree, "link"));
+    assert_true(is_run(&tree, "."));
+    assert_false(is_run(&tree, "a")); /* what it leads to has a place of its own, or stays free */
     remove_tree(&tree);
 }
 
@@ -442,6 +472,7 @@ int main(void)
         cmocka_unit_test(a_gate_left_closed_is_opened),
         cmocka_unit_test(the_way_to_what_runs_is_held),
         cmocka_unit_test(what_was_replaced_is_not_held),
+        cmocka_unit_test(a_symlink_stays_with_its_text),
         cmocka_unit_test(a_way_has_bounds),
         cmocka_unit_test(holding_waits_for_calls),
     };

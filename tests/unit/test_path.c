@@ -326,11 +326,24 @@ static void folders_are_made_with_those_above(void **state)
     assert_int_equal(tree_remove(AT_FDCWD, path_base(top), NULL), 0);
 }
 
+static void what_turns_back_is_told(void **state)
+{
+    static const char *const yes[] = {"a/..", "/a/../b", "../a/..", "a/b/../c", "./.."};
+    static const char *const no[] = {"", "/", "a/b", "../a", "/../a", "../../a", "a/..b", "a../b"};
+
+    (void) state;
+    for (size_t i = 0; i < ARRAY_SIZE(yes); i++)
+        assert_true(path_turns_back(yes[i]));
+    for (size_t i = 0; i < ARRAY_SIZE(no); i++)
+        assert_false(path_turns_back(no[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clean_paths_are_told_from_others),
         cmocka_unit_test(below_means_whole_components),
+        cmocka_unit_test(what_turns_back_is_told),
         cmocka_unit_test(parts_are_taken_and_joined),
         cmocka_unit_test(paths_are_normalized_as_text),
         cmocka_unit_test(a_tilde_without_a_home_is_a_name),

@@ -308,6 +308,21 @@ static void a_copy_is_mounted_over_what_shows(void **state)
     assert_false(the_step(world, world->file).make_target); /* nothing is made in the pen */
 }
 
+static void nothing_is_made_for_a_symlink_that_stays(void **state)
+{
+    struct world *world = *state;
+    const struct policy_place link = {.kind = POLICY_PLACE_STAYS,
+                                      .access = POLICY_READ,
+                                      .path = world->file,
+                                      .source = text("/usr/bin/env"),
+                                      .why = text("a symlink")};
+    struct err err = {0};
+
+    assert_int_equal(policy_add_place(world->policy, &link, &err), 0);
+    plan(world);
+    assert_null(step(world, world->file));
+}
+
 static void fence_says(const struct world *world, const char *id)
 {
     struct fence *fence = NULL;
@@ -373,6 +388,7 @@ int main(void)
         TEST(a_pattern_is_not_kept_by_halves),
         TEST(a_pinned_command_is_mounted_over_its_own_path),
         TEST(a_copy_is_mounted_over_what_shows),
+        TEST(nothing_is_made_for_a_symlink_that_stays),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,8 @@ uint64_t guard_finish(struct guard *guard);
  * - gives a folder that `policy` lets a job write a name, or a place in a folder, where names in it
  *   would be guarded: who works in it goes by the path it had at first;
  * - moves, replaces or removes what a copy is shown over (POLICY_PLACE_OVER), or a folder on the
- *   way to it: the kernel would take that mount away, or leave it behind.
+ *   way to it: the kernel would take that mount away, or leave it behind;
+ * - does so with a symlink that leads to what was looked at (POLICY_PLACE_STAYS).
  * Waits for calls that are being performed. fence.guard-place: something is not there, or moving;
  * fence.guard-lock. */
 int guard_hold_places(int lock_fd, const struct policy *policy, struct err *err) MUST_CHECK;

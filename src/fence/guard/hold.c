@@ -9,7 +9,8 @@
  * when somebody in another mount namespace, another job, renames a file over the mount point or
  * removes it, and leaves it behind when the mount point or a folder on the way is moved: then
  * something that nobody looked at is run by that name. So neither happens (a run). All the way from
- * the root counts, since another pen may begin anywhere on it.
+ * the root counts, since another pen may begin anywhere on it. A symlink by which it was found is
+ * held in the same way, with the text it had.
  *
  * Bytes are locked under the exclusive lock, and asked for under the lock a call is performed
  * under: what was asked before is done by then. */
@@ -20,6 +21,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PLACES ((off_t) GUARD_LOCK_BYTES)
 #define RUNS (PLACES + ((off_t) 1 << 62))
@@ -103,36 +105,61 @@ static int hold_place(int lock_fd, const char *path, struct err *err)
     return 0;
 }
 
-/* The path was physical when the file was looked at. */
-static int hold_step(int lock_fd, const char *path, bool is_last, struct err *err)
+/* Of what the path led to when it was looked at; then it was physical up to its end. */
+static bool is_kind(const struct policy_place *place, const struct stat *status, bool is_last)
 {
+    if (!is_last)
+        return S_ISDIR(status->st_mode);
+    return (S_ISLNK(status->st_mode) != 0) == (place->kind == POLICY_PLACE_STAYS);
+}
+
+static int replaced(const char *path, struct err *err)
+{
+    return err_set(err, EBUSY, "fence.guard-place", "'%s' was replaced", path);
+}
+
+static int hold_step(int lock_fd, const struct policy_place *place, size_t size, struct err *err)
+{
+    char path[PATH_MAX];
     struct stat status;
     int r;
 
+    (void) snprintf(path, sizeof path, "%.*s", (int) size, place->path);
     if (lstat(path, &status) < 0)
         return err_set(err, errno, "fence.guard-place", "cannot look at '%s'", path);
-    if (is_last ? S_ISLNK(status.st_mode) : !S_ISDIR(status.st_mode))
-        return err_set(err, EBUSY, "fence.guard-place", "'%s' was replaced", path);
+    if (!is_kind(place, &status, place->path[size] == '\0'))
+        return replaced(path, err);
     r = hold(lock_fd, RUNS + mix(&status));
     return r < 0 ? lose(r, path, err) : 0;
 }
 
-static int hold_way(int lock_fd, const char *path, unsigned *steps, struct err *err)
+static int hold_way(int lock_fd, const struct policy_place *place, unsigned *steps, struct err *err)
 {
-    char part[PATH_MAX];
+    const char *path = place->path;
     int r = 0;
 
-    if (path[0] != '/' || strlen(path) >= sizeof part)
+    if (path[0] != '/' || strlen(path) >= PATH_MAX)
         return lose(-ENAMETOOLONG, path, err);
     for (const char *end = path; r == 0 && *end != '\0';) {
         end = strchrnul(end + 1, '/');
         if ((*steps)++ == RUN_STEPS_MAX)
             return err_set(err, E2BIG, "fence.guard-place",
                            "'%s' lies too deep to be held where it is", path);
-        (void) snprintf(part, sizeof part, "%.*s", (int) (end - path), path);
-        r = hold_step(lock_fd, part, *end == '\0', err);
+        r = hold_step(lock_fd, place, (size_t) (end - path), err);
     }
     return r;
+}
+
+/* After it is held: from here on it says the same. */
+static int check_text(const struct policy_place *place, struct err *err)
+{
+    char text[PATH_MAX];
+    const ssize_t size = readlink(place->path, text, sizeof text);
+
+    if (size < 0 || (size_t) size != strlen(place->source) ||
+        memcmp(text, place->source, (size_t) size) != 0)
+        return replaced(place->path, err);
+    return 0;
 }
 
 static int hold_all(int lock_fd, const struct policy *policy, struct err *err)
@@ -149,8 +176,10 @@ static int hold_all(int lock_fd, const struct policy *policy, struct err *err)
     for (size_t i = 0; r == 0 && i < policy_places(policy); i++) {
         const struct policy_place *place = policy_place_at(policy, i);
 
-        if (place->kind == POLICY_PLACE_OVER)
-            r = hold_way(lock_fd, place->path, &steps, err);
+        if (place->kind == POLICY_PLACE_OVER || place->kind == POLICY_PLACE_STAYS)
+            r = hold_way(lock_fd, place, &steps, err);
+        if (r == 0 && place->kind == POLICY_PLACE_STAYS)
+            r = check_text(place, err);
     }
     return r;
 }

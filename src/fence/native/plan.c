@@ -178,6 +178,8 @@ static int add_place(struct native_plan *plan, const struct policy_place *place,
         .bytes = place->bytes,
     };
 
+    if (place->kind == POLICY_PLACE_STAYS)
+        return 0; /* it is there; the guard sees to it */
     for (size_t i = 0; i < ARRAY_SIZE(place_steps); i++) {
         if (place_steps[i].place == place->kind)
             step.kind = place_steps[i].step;
