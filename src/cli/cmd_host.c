@@ -12,6 +12,8 @@ static const struct ask_column lines[] = {
     {.title = "clients", .key = "clients"},
     {.title = "running", .key = "running"},
     {.title = "store", .key = "store"},
+    {.title = "unwritten ends", .key = "unwritten"},
+    {.title = "problem with it", .key = "store_problem"},
     {.title = "lines of runs", .key = "spool_lines"},
     {.title = "unreadable lines", .key = "spool_unread"},
     {.title = "problem with them", .key = "spool_problem"},

@@ -7,7 +7,7 @@
  *   dispatch.c  messages to methods: one table
  *   turn.c      a model's connection: its pen, its jobs
  *   job.c       one job from request to record; admit.c decides, worker.c speaks with wattle-job,
- *               which child.c starts
+ *               which child.c starts; end.c closes the record
  *   spool.c     when the spool of wattle run is taken into the log; intake.c does it
  *   verbs_*.c   the owner's methods */
 #ifndef WATTLE_HOST_HOST_PRIV_H

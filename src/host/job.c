@@ -20,104 +20,14 @@
 
 enum {
     ARGUMENT_BYTES = 128 << 10, /* the kernel's MAX_ARG_STRLEN, its NUL included */
-    REWRITE_MS = 1000,          /* until an end that could not be written is tried again */
 };
 
-/* ---- the record ------------------------------------------------------------------------------ */
-
-/* With the texts as they are now. A store that cannot be written must not let a job run unrecorded:
- * see start(). An end is kept here until it can be: see finish(). */
-static const struct store_job *record_of(struct host_job *job)
-{
-    job->record.request = job->request;
-    job->record.executable = job->executable;
-    job->record.notice = job->notice;
-    job->record.report = job->report_text;
-    return &job->record;
-}
-
-/* ---- the end --------------------------------------------------------------------------------- */
-
-static void on_closed(uv_handle_t *timer)
-{
-    struct host_job *job = timer->data;
-
-    for (size_t i = 0; job->argv != NULL && job->argv[i] != NULL; i++)
-        free(job->argv[i]);
-    free(job->argv);
-    free(job->working_directory);
-    free(job->request);
-    free(job->executable);
-    free(job->notice);
-    free(job->report_text);
-    report_free(&job->report);
-    admit_policy_freep(&job->policy);
-    store_pen_free(&job->pen);
-    free(job);
-}
-
-static void leave(struct host_job *job)
-{
-    struct host *host = job->host;
-
-    *job->back = job->next;
-    if (job->next != NULL)
-        job->next->back = job->back;
-    uv_close((uv_handle_t *) &job->patience, on_closed);
-    host_watch_idle(host);
-}
-
-/* False: it has to be tried again. A record that is gone (with its pen, for one) needs no end. */
-static bool write_end(struct host_job *job)
-{
-    struct err err = {0};
-
-    return store_job_end(job->host->store, record_of(job), job->host->limits.records, &err) == 0 ||
-           str_equal(err.id, "store.unknown");
-}
-
-static void on_rewrite(uv_timer_t *timer)
-{
-    if (write_end(timer->data))
-        leave(timer->data);
-}
-
-/* The store can be written: ends that could not be are tried again, not before this one is done. */
-static void rewrite_soon(struct host *host)
-{
-    for (struct host_job *job = host->jobs; job != NULL; job = job->next) {
-        if (job->step == HOST_JOB_OVER)
-            (void) uv_timer_start(&job->patience, on_rewrite, 0, REWRITE_MS);
-    }
-}
-
-/* Until the end is written the job stays on the list, where those who ask for it find it. */
-static void finish(struct host_job *job, enum store_job_state state)
-{
-    bool written;
-
-    if (job->step == HOST_JOB_RUNNING)
-        job->host->running--;
-    if (job->admission != NULL)
-        admit_forget(TAKE_PTR(job->admission));
-    job->step = HOST_JOB_OVER;
-    job->record.state = state;
-    job->record.ended_ms = clock_wall_ms();
-    written = write_end(job);
-    host_wait_tell(job);
-    if (written || job->host->ending) { /* the next start calls what was not written stopped */
-        leave(job);
-        rewrite_soon(job->host);
-        return;
-    }
-    admit_policy_freep(&job->policy); /* copies of its program take room */
-    (void) uv_timer_start(&job->patience, on_rewrite, REWRITE_MS, REWRITE_MS);
-}
+/* ---- refusing and halting -------------------------------------------------------------------- */
 
 static void refuse(struct host_job *job, const struct err *err)
 {
     host_job_say_error(job, err);
-    finish(job, STORE_JOB_REFUSED);
+    host_job_finish(job, STORE_JOB_REFUSED);
 }
 
 void host_job_halt(struct host_job *job, const char *why)
@@ -130,7 +40,7 @@ void host_job_halt(struct host_job *job, const char *why)
         return;
     }
     host_job_say(job, why);
-    finish(job, STORE_JOB_STOPPED);
+    host_job_finish(job, STORE_JOB_STOPPED);
 }
 
 void host_jobs_halt(struct host *host, const char *turn, const char *why)
@@ -139,22 +49,6 @@ void host_jobs_halt(struct host *host, const char *turn, const char *why)
         next = job->next;
         if (str_equal(job->record.turn, turn))
             host_job_halt(job, why);
-    }
-}
-
-void host_jobs_end(struct host *host)
-{
-    for (struct host_job *job = host->jobs, *next; job != NULL; job = next) {
-        next = job->next;
-        if (job->step == HOST_JOB_OVER) {
-            (void) write_end(job);
-            leave(job);
-            continue;
-        }
-        if (job->worker != NULL)
-            worker_forget(TAKE_PTR(job->worker));
-        host_job_say(job, "the host was ended");
-        finish(job, STORE_JOB_STOPPED);
     }
 }
 
@@ -243,7 +137,7 @@ static void on_over(void *context, const struct worker_end *end)
         host_job_say_error(job, end->failed);
     else
         host_job_say_hints(job, end->exit_code);
-    finish(job, state_of(job, end));
+    host_job_finish(job, state_of(job, end));
 }
 
 /* The four, or as many as the owner lets be. */
@@ -309,8 +203,8 @@ static int start(struct host_job *job, struct err *err)
     if (r < 0)
         return r;
     renew_report(job);
-    r = store_job_start(job->host->store, record_of(job), job->grant[0] == '\0' ? NULL : job->grant,
-                        err);
+    r = store_job_start(job->host->store, host_job_record(job),
+                        job->grant[0] == '\0' ? NULL : job->grant, err);
     return r < 0 ? r : worker_new(&wish, &job->worker, err);
 }
 
@@ -324,7 +218,7 @@ static void launch(struct host_job *job)
     }
     job->step = HOST_JOB_RUNNING;
     job->host->running++;
-    rewrite_soon(job->host);
+    host_jobs_rewrite(job->host);
     host_wait_tell(job);
 }
 
@@ -374,7 +268,7 @@ static void ask(struct host_job *job)
     copy_remove(job->policy); /* the next look makes its own */
     job->step = HOST_JOB_ASKING;
     job->record.state = STORE_JOB_AWAITING;
-    if (store_job_update(job->host->store, record_of(job), &err) < 0) {
+    if (store_job_update(job->host->store, host_job_record(job), &err) < 0) {
         refuse(job, &err);
         return;
     }
@@ -536,7 +430,7 @@ int host_job_begin(struct host *host, const struct host_turn *turn, struct host_
     job->patience.data = job;
     r = job->pen.path == NULL ? err_memory(err) : store_job_add(host->store, &job->record, err);
     if (r < 0) {
-        uv_close((uv_handle_t *) &job->patience, on_closed);
+        host_job_free(job);
         return r;
     }
     job->back = &host->jobs;

@@ -1,5 +1,5 @@
-/* One job from request to record. Private to src/host; job.c has the order, wait.c who waits for
- * it, object.c and notice.c what is told. */
+/* One job from request to record. Private to src/host; job.c has the order, end.c the end,
+ * wait.c who waits for it, object.c and notice.c what is told. */
 #ifndef WATTLE_HOST_JOB_PRIV_H
 #define WATTLE_HOST_JOB_PRIV_H
 
@@ -35,6 +35,8 @@ struct host_job {
     struct policy *policy;       /* what the first look found; then the running one */
     char grant[STORE_ID_SIZE];   /* that allows it; "": none, or none is needed */
     uv_timer_t patience;         /* ASKING; OVER: until the end is tried to be written again */
+    struct err unwritten;        /* OVER: why the end could not be written */
+    uint64_t rewrite_ms;         /* OVER: how long was waited last */
     struct worker *worker;       /* RUNNING */
     const char *why;             /* it is being stopped, and why; a constant */
     struct report report;        /* RUNNING */
@@ -106,6 +108,19 @@ void host_jobs_halt(struct host *host, const char *turn, const char *why); /* th
 void host_jobs_ask_again(struct host *host, const char *pen);
 struct host_job *host_job_find(const struct host *host,
                                const char *id); /* NULL: in the store, or unknown */
-void host_jobs_end(struct host *host);          /* at once: the host ends */
+
+/* ---- end.c ----------------------------------------------------------------------------------- */
+
+/* With the texts as they are now. A store that cannot be written must not let a job run unrecorded:
+ * see start() in job.c. An end is kept until it can be: see host_job_finish(). */
+const struct store_job *host_job_record(struct host_job *job);
+/* It is over. Until that is written the job stays on the list, where those who ask find it. */
+void host_job_finish(struct host_job *job, enum store_job_state state);
+void host_job_free(struct host_job *job); /* of one that is on no list */
+/* The store can be written: ends that could not be are tried again, soon. */
+void host_jobs_rewrite(struct host *host);
+/* Ends that could not be written; `ret_problem`: why, of one of them, NULL when there is none. */
+unsigned host_jobs_unwritten(const struct host *host, const struct err **ret_problem);
+void host_jobs_end(struct host *host); /* at once: the host ends */
 
 #endif

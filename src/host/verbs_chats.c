@@ -95,27 +95,34 @@ void host_chats_end_turn(struct host_request *request, const json_t *params)
 
 /* ---- the host -------------------------------------------------------------------------------- */
 
+static json_t *words_of(const struct err *problem)
+{
+    return problem == NULL || problem->code == 0 ? json_null()
+                                                 : json_text(problem->what, strlen(problem->what));
+}
+
 void host_status(struct host_request *request, const json_t *params)
 {
     static const char *const keys[] = {NULL};
     const struct host *host = request->client->host;
+    const struct err *problem = NULL;
+    const unsigned unwritten = host_jobs_unwritten(host, &problem);
     struct err err = {0};
 
     if (host_params_check(params, keys, &err) < 0) {
         host_refuse(request, &err);
         return;
     }
-    host_answer(
-        request,
-        json_pack("{s:s, s:i, s:I, s:i, s:i, s:o, s:I, s:I, s:o}", "version", WATTLE_VERSION, "pid",
-                  (int) getpid(), "since_ms", (json_int_t) host->since_ms, "clients",
-                  host->client_count, "running", host->running, "store",
-                  json_text(host->owner->state_dir, strlen(host->owner->state_dir)), "spool_lines",
-                  (json_int_t) host->spool.intake.at.lines, "spool_unread",
-                  (json_int_t) host->spool.intake.at.unread, "spool_problem",
-                  host->spool.problem.code == 0
-                      ? json_null()
-                      : json_text(host->spool.problem.what, strlen(host->spool.problem.what))));
+    host_answer(request,
+                json_pack("{s:s, s:i, s:I, s:i, s:i, s:o, s:i, s:o, s:I, s:I, s:o}", "version",
+                          WATTLE_VERSION, "pid", (int) getpid(), "since_ms",
+                          (json_int_t) host->since_ms, "clients", host->client_count, "running",
+                          host->running, "store",
+                          json_text(host->owner->state_dir, strlen(host->owner->state_dir)),
+                          "unwritten", unwritten, "store_problem", words_of(problem), "spool_lines",
+                          (json_int_t) host->spool.intake.at.lines, "spool_unread",
+                          (json_int_t) host->spool.intake.at.unread, "spool_problem",
+                          words_of(&host->spool.problem)));
 }
 
 void host_stop(struct host_request *request, const json_t *params)

@@ -106,12 +106,15 @@ static json_t *base64(const struct store_bytes *bytes)
 
 struct listing {
     const struct host *host;
-    int state; /* asked for; -1: any */
+    int state;     /* asked for; -1: any */
+    uint64_t most; /* 0: all */
     json_t *jobs;
     size_t bytes;
 };
 
-/* 1: no more than this goes into one answer. */
+/* TOO_LONG: no more than this goes into one answer. */
+enum { ENOUGH = 1, TOO_LONG };
+
 static int add_job(void *context, const struct store_job *job)
 {
     struct listing *listing = context;
@@ -122,12 +125,14 @@ static int add_job(void *context, const struct store_job *job)
         job = &kept->record;
     if (listing->state >= 0 && listing->state != (int) job->state)
         return 0;
+    if (listing->most > 0 && json_array_size(listing->jobs) == listing->most)
+        return ENOUGH;
     object = record_object(job, false);
     if (object != NULL)
         listing->bytes += json_dumpb(object, NULL, 0, JSON_COMPACT);
     if (listing->bytes > LIST_BYTES_MOST) {
         json_decref(object);
-        return 1;
+        return TOO_LONG;
     }
     return verbs_append(listing->jobs, object);
 }
@@ -154,8 +159,9 @@ void host_jobs_list(struct host_request *request, const json_t *params)
     struct host *host = request->client->host;
     AUTO(json_free) json_t *list = json_array();
     struct store_pen pen = {.path = NULL};
-    struct listing listing = {.host = host, .state = -1, .jobs = list};
-    struct store_job_wish wish = {.state = -1, .most = 100};
+    struct listing listing = {.host = host, .state = -1, .most = 100, .jobs = list};
+    struct store_job_wish wish = {.state = -1};
+    const struct err *problem = NULL;
     struct err err = {0};
     int r = host_params_check(params, keys, &err);
 
@@ -165,9 +171,12 @@ void host_jobs_list(struct host_request *request, const json_t *params)
         r = host_params_text(params, "chat", false, &wish.chat, &err);
     if (r == 0)
         r = read_state(params, &listing.state, &err);
-    wish.state = listing.state;
     if (r == 0)
-        r = host_params_number(params, "limit", LIST_MOST, &wish.most, &err);
+        r = host_params_number(params, "limit", LIST_MOST, &listing.most, &err);
+    if (host_jobs_unwritten(host, &problem) == 0) { /* else the store's states are not the last */
+        wish.state = listing.state;
+        wish.most = listing.most;
+    }
     wish.pen = pen.path == NULL ? NULL : pen.id;
     if (r == 0)
         r = store_job_each(host->store, &wish, add_job, &listing, &err);
@@ -175,7 +184,7 @@ void host_jobs_list(struct host_request *request, const json_t *params)
     if (r < 0)
         host_refuse(request, &err);
     else
-        host_answer(request, json_pack("{s:O, s:b}", "jobs", list, "complete", r == 0));
+        host_answer(request, json_pack("{s:O, s:b}", "jobs", list, "complete", r != TOO_LONG));
 }
 
 /* ---- one ------------------------------------------------------------------------------------- */

@@ -51,6 +51,10 @@ def an_end_waits_for_the_store():
     grant(pens_add(), "bash")
     wait = "until [[ -e go ]]; do sleep 0.05; done; echo end; exit 3"
 
+    def listed(state=None, *more):
+        words = ("--state", state, *more) if state else more
+        return [one["job_id"] for one in wattle("jobs", "list", "--json", *words)["jobs"]]
+
     def run_until_unwritten(client):
         job = client.run("bash", "-c", wait, background=True)["job_id"]
         assert in_store(job) == 1  # control: written while it could be
@@ -63,9 +67,16 @@ def an_end_waits_for_the_store():
             for _ in range(3):  # the first answer, and those after it
                 assert exited(client.status(job, wait=10), 3)["output"] == "end\n"
             assert wattle("jobs", "show", "--json", job)["state"] == "exited"
-            assert [one["state"] for one in wattle("jobs", "list", "--json")["jobs"]] == ["exited"]
+            assert listed() == [job] and listed("exited") == [job] and listed("running") == []
+            assert listed("exited", "--limit", "1") == [job]
             assert in_store(job) == 1
-        until(lambda: in_store(job) == 2, "the end is written")
+            host = wattle("host", "status", "--json")
+            assert host["unwritten"] == 1 and "nothing was saved" in host["store_problem"], host
+            assert "nothing was saved" in wattle("host", "status")
+        until(lambda: in_store(job) == 2, "the end is written", 70)
+        assert listed("exited") == [job] and listed("running") == []
+        host = wattle("host", "status", "--json")
+        assert host["unwritten"] == 0 and host["store_problem"] is None, host
         assert exited(client.status(job), 3)["output"] == "end\n"
         # Of an end that was never written the next host knows nothing.
         os.remove("go")
