@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "fence/guard/guard.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -300,14 +301,8 @@ static int tell(struct walk *walk, const char *name, const struct stat *status,
 static bool redirects_git(const struct walk *walk, const char *name,
                           const struct guard_class *class, const struct stat *status)
 {
-    char text[PATH_MAX];
-    ssize_t size;
-
-    if (class->level != GUARD_NO || !class->in_git || !S_ISLNK(status->st_mode))
-        return false;
-    size = readlinkat(walk->fd, name, text, sizeof text - 1);
-    text[size < 0 ? 0 : size] = '\0';
-    return guard_link_redirects(text);
+    return class->level == GUARD_NO && class->in_git && S_ISLNK(status->st_mode) &&
+           guard_entry_redirects(walk->fd, name);
 }
 
 /* A symlink at the beginning of a guarded name leads to what can be filled later. Git's locks come

@@ -74,6 +74,10 @@ int guard_hold_places(int lock_fd, const struct policy *policy, struct err *err)
  * guard_start, by whoever opens it. */
 void guard_lock_make_board(int lock_fd);
 
+/* Whether `name` in the folder is a symlink through which git would write elsewhere (see
+ * guard_link_redirects() of rules.h), or what it is cannot be told. */
+bool guard_entry_redirects(int dir_fd, const char *name);
+
 /* Whether this kernel lets a guard work, by doing it: a child with the filter makes one folder,
  * which never comes into existence. 0, or fence.guard-* with what is missing. Forks; takes about 1
  * ms. */

@@ -466,18 +466,6 @@ static void find_git_folders(struct guard_judged *judged)
     judged->source_class.in_git = lies_in_git(judged->source, &judged->source_class);
 }
 
-/* Of a symlink that has a name. */
-static bool redirects(const struct guard_place *place)
-{
-    char text[PATH_MAX];
-    const ssize_t size = readlinkat(place->fd, place->plain, text, sizeof text - 1);
-
-    if (size < 0 && errno == EINVAL)
-        return false; /* it is none */
-    text[size < 0 ? 0 : size] = '\0';
-    return guard_link_redirects(text);
-}
-
 /* One that has a name may be another by the time it is linked, so its text does not count. */
 static bool links_symlink(const struct guard_judged *judged)
 {
@@ -486,6 +474,11 @@ static bool links_symlink(const struct guard_judged *judged)
     return judged->op == GUARD_LINK &&
            (judged->source != NULL || fstat(judged->source_fd, &status) < 0 ||
             S_ISLNK(status.st_mode));
+}
+
+static bool redirects(const struct guard_place *place)
+{
+    return guard_entry_redirects(place->fd, place->plain);
 }
 
 static bool brings_link(const struct guard_judged *judged)

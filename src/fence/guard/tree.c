@@ -70,12 +70,14 @@ static uint8_t type_of(const struct guard_depth *level, const struct entry *entr
     return (uint8_t) IFTODT(status.st_mode);
 }
 
-static bool redirects(int dir_fd, const char *name)
+bool guard_entry_redirects(int dir_fd, const char *name)
 {
     char text[PATH_MAX];
     const ssize_t size = readlinkat(dir_fd, name, text, sizeof text - 1);
 
-    text[size < 0 ? 0 : size] = '\0';
+    if (size < 0)
+        return errno != EINVAL; /* which says that it is none */
+    text[size] = '\0';
     return guard_link_redirects(text);
 }
 
@@ -96,7 +98,7 @@ static bool look_at(struct walked *walked, const struct entry *entry)
         return next->class.level == GUARD_DENY;
     type = type_of(level, entry);
     if (type == DT_LNK)
-        return next->class.level == GUARD_PARTIAL || redirects(level->fd, entry->name);
+        return next->class.level == GUARD_PARTIAL || guard_entry_redirects(level->fd, entry->name);
     return type == DT_DIR && !enter(walked, level->fd, entry->name);
 }
 
