@@ -27,7 +27,8 @@
 
 static char path[] = "/tmp/wattle-lock-XXXXXX";
 
-enum { SEATED = 1, SHARED = 2, EXCLUSIVE = 4 };
+/* MAKES: the board first. WAITS: to be told, between opening the lock and taking it. */
+enum { SEATED = 1, SHARED = 2, EXCLUSIVE = 4, MAKES = 8, WAITS = 16 };
 
 /* Another guard, told by its letters: it says 'l' when it has the lock, and lets go when it is told
  * to. */
@@ -36,11 +37,13 @@ struct other {
     int said_fd, tell_fd;
 };
 
-static int open_lock(struct guard_lock *lock, bool seated)
+static int open_lock(struct guard_lock *lock, unsigned how)
 {
     lock->fd = open(path, O_RDWR | O_CLOEXEC);
+    if ((how & MAKES) != 0)
+        guard_lock_make_board(lock->fd);
     assert_int_equal(guard_lock_map(lock->fd, &lock->board), 0);
-    if (seated)
+    if ((how & SEATED) != 0)
         guard_lock_sit(lock, lock->board);
     return lock->fd;
 }
@@ -50,8 +53,11 @@ static void act(unsigned how, int say_fd, int told_fd)
     struct guard_lock lock = {0};
     char word = 'l';
 
-    if (open_lock(&lock, (how & SEATED) != 0) < 0 ||
-        ((how & EXCLUSIVE) != 0 ? guard_lock_exclusive(&lock) : guard_lock_shared(&lock)) < 0)
+    if (open_lock(&lock, how) < 0)
+        _exit(1);
+    if ((how & WAITS) != 0 && (write(say_fd, &word, 1) != 1 || read(told_fd, &word, 1) != 1))
+        _exit(1);
+    if (((how & EXCLUSIVE) != 0 ? guard_lock_exclusive(&lock) : guard_lock_shared(&lock)) < 0)
         _exit(1);
     if (write(say_fd, &word, 1) != 1 || read(told_fd, &word, 1) != 1)
         _exit(1);
@@ -111,7 +117,7 @@ static void file_has_a_board(void **state)
     struct guard_lock lock = {0};
 
     (void) state;
-    assert_true(open_lock(&lock, true) >= 0);
+    assert_true(open_lock(&lock, SEATED) >= 0);
     if (lock.board == NULL)
         skip(); /* /tmp lies on a file system without */
     assert_non_null(lock.seat);
@@ -219,7 +225,7 @@ static void a_gate_left_closed_is_opened(void **state)
     (void) state;
     assert_true(hears(&gone, LATE_MS));
     end(&gone, true);
-    assert_true(open_lock(&lock, true) >= 0);
+    assert_true(open_lock(&lock, SEATED) >= 0);
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(guard_lock_shared(&lock), 0);
         if (lock.seat != NULL)
@@ -227,6 +233,46 @@ static void a_gate_left_closed_is_opened(void **state)
         guard_unlock(&lock);
     }
     (void) close(lock.fd);
+}
+
+/* ---- a board that comes later ------------------------------------------------------------------
+ */
+
+/* Of a file without one: whoever opened it before goes by the bytes. */
+static void seats_of_a_later_board_are_seen(void **state)
+{
+    struct other inside, owner;
+
+    (void) state;
+    assert_int_equal(truncate(path, 0), 0);
+    owner = start(EXCLUSIVE | WAITS);
+    assert_true(hears(&owner, LATE_MS));
+    inside = start(MAKES | SHARED | SEATED);
+    assert_true(hears(&inside, LATE_MS));
+    assert_int_equal(write(owner.tell_fd, "t", 1), 1);
+    assert_false(hears(&owner, SOON_MS));
+    tell(&inside);
+    assert_true(hears(&owner, LATE_MS));
+    tell(&owner);
+    end(&inside, false);
+    end(&owner, false);
+}
+
+static void a_board_is_not_made_beside_the_one(void **state)
+{
+    struct other owner, next;
+
+    (void) state;
+    assert_int_equal(truncate(path, 0), 0);
+    owner = start(EXCLUSIVE);
+    assert_true(hears(&owner, LATE_MS));
+    next = start(MAKES | SHARED | SEATED);
+    assert_false(hears(&next, SOON_MS));
+    tell(&owner);
+    assert_true(hears(&next, LATE_MS));
+    tell(&next);
+    end(&owner, false);
+    end(&next, false);
 }
 
 /* ---- what stays where it is --------------------------------------------------------------------
@@ -470,6 +516,8 @@ int main(void)
         cmocka_unit_test(who_comes_later_waits_behind_the_one),
         cmocka_unit_test(the_dead_hold_nothing),
         cmocka_unit_test(a_gate_left_closed_is_opened),
+        cmocka_unit_test(seats_of_a_later_board_are_seen),
+        cmocka_unit_test(a_board_is_not_made_beside_the_one),
         cmocka_unit_test(the_way_to_what_runs_is_held),
         cmocka_unit_test(what_was_replaced_is_not_held),
         cmocka_unit_test(a_symlink_stays_with_its_text),

@@ -379,6 +379,7 @@ void guard_lock_unmap(struct guard_board *board);
 /* Gives `lock`, which has its `fd`, a seat on it, where one is free. */
 void guard_lock_sit(struct guard_lock *lock, struct guard_board *board);
 int guard_lock_shared(struct guard_lock *lock) MUST_CHECK;
+/* Gives `lock` the board that the file has by now, where it has none yet. */
 int guard_lock_exclusive(struct guard_lock *lock) MUST_CHECK;
 void guard_unlock(struct guard_lock *lock);
 

@@ -187,16 +187,14 @@ static int hold_all(int lock_fd, const struct policy *policy, struct err *err)
 int guard_hold_places(int lock_fd, const struct policy *policy, struct err *err)
 {
     struct guard_lock lock = {.fd = lock_fd};
-    int r = guard_lock_map(lock_fd, &lock.board);
+    int r = guard_lock_exclusive(&lock);
 
-    if (r == 0)
-        r = guard_lock_exclusive(&lock);
     if (r < 0) {
-        guard_lock_unmap(lock.board);
-        return err_set(err, -r, "fence.guard-lock", "cannot take the guard's lock");
+        (void) err_set(err, -r, "fence.guard-lock", "cannot take the guard's lock");
+    } else {
+        r = hold_all(lock_fd, policy, err);
+        guard_unlock(&lock);
     }
-    r = hold_all(lock_fd, policy, err);
-    guard_unlock(&lock);
     guard_lock_unmap(lock.board);
     return r;
 }

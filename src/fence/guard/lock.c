@@ -20,6 +20,10 @@
  * inside nothing any more. A gate that says closed while its byte is free was left so by a dead
  * one; who holds that byte shared opens it. Without a board, all goes by the bytes.
  *
+ * The file may have no board (a full disk) and get one later. That is done with the gate's byte,
+ * and who wants the lock exclusively looks for a board after he has that byte: so nobody takes a
+ * seat that he does not see.
+ *
  * The bytes after these stand for files and folders that stay where they are: hold.c. */
 #include "base/cleanup.h"
 #include "fence/guard/guard_priv.h"
@@ -59,6 +63,13 @@ static int set(int lock_fd, short type, off_t start, off_t length)
     return r < 0 ? -errno : 0;
 }
 
+/* From the gate's on. */
+static void free_bytes(int lock_fd, off_t count)
+{
+    if (set(lock_fd, F_UNLCK, GATE, count) < 0)
+        _exit(125); /* it would be held for ever, by a process that does not know it */
+}
+
 /* ---- the board ---------------------------------------------------------------------------------
  */
 
@@ -77,9 +88,11 @@ void guard_lock_make_board(int lock_fd)
 {
     struct stat status;
 
-    if (fstat(lock_fd, &status) == 0 && status.st_size < (off_t) sizeof(struct guard_board) &&
-        keeps_blocks(lock_fd))
-        (void) fallocate(lock_fd, 0, 0, sizeof(struct guard_board)); /* else all goes by bytes */
+    if (fstat(lock_fd, &status) < 0 || status.st_size >= (off_t) sizeof(struct guard_board) ||
+        !keeps_blocks(lock_fd) || set(lock_fd, F_WRLCK, GATE, 1) < 0)
+        return;
+    (void) fallocate(lock_fd, 0, 0, sizeof(struct guard_board)); /* else all goes by bytes */
+    free_bytes(lock_fd, 1);
 }
 
 int guard_lock_map(int lock_fd, struct guard_board **ret_board)
@@ -173,12 +186,6 @@ static int wait_for_seats(const struct guard_lock *lock)
 /* ---- the lock ----------------------------------------------------------------------------------
  */
 
-static void free_bytes(int lock_fd)
-{
-    if (set(lock_fd, F_UNLCK, GATE, 2) < 0)
-        _exit(125); /* it would be held for ever, by a process that does not know it */
-}
-
 int guard_lock_shared(struct guard_lock *lock)
 {
     int r;
@@ -202,9 +209,12 @@ int guard_lock_exclusive(struct guard_lock *lock)
     if (r < 0)
         return r;
     lock->hold = GUARD_HOLD_EXCLUSIVE;
+    if (lock->board == NULL)
+        r = guard_lock_map(lock->fd, &lock->board);
     if (lock->board != NULL)
         atomic_store(&lock->board->closed, 1);
-    r = set(lock->fd, F_WRLCK, INSIDE, 1);
+    if (r == 0)
+        r = set(lock->fd, F_WRLCK, INSIDE, 1);
     if (r == 0 && lock->board != NULL)
         r = wait_for_seats(lock);
     if (r < 0)
@@ -220,7 +230,7 @@ void guard_unlock(struct guard_lock *lock)
     }
     if (lock->hold == GUARD_HOLD_EXCLUSIVE && lock->board != NULL)
         atomic_store(&lock->board->closed, 0);
-    free_bytes(lock->fd);
+    free_bytes(lock->fd, 2);
 }
 
 int guard_locked(struct guard_call *call,
