@@ -59,6 +59,7 @@ static const struct ask_column lines[] = {
     {.title = "refused calls", .key = "denied"},
     {.title = "policy", .key = "policy_digest"},
     {.title = "notice", .key = "notice"},
+    {.title = "cause", .key = "cause"},
     {.title = "created and changed",
      .key = "names",
      .show = ASK_SHOW_TABLE,

@@ -18,14 +18,28 @@
 
 enum { STATUS_LIMIT_BYTES = 16384 };
 
+/* Why it cannot be reached speaks of the owner's folders and settings: that is for the owner. */
+static int refuse_to_model(const struct err *why, struct err *err)
+{
+    (void) dprintf(STDERR_FILENO, "wattle mcp: %s%s%s\n", why->what,
+                   why->hint[0] == '\0' ? "" : "; ", why->hint);
+    (void) err_set(err, EINVAL, "mcp.host", "the host that runs commands cannot be reached (%s)",
+                   why->id);
+    return err_hint(err,
+                    "ask the owner, who sees more with 'wattle doctor' and 'wattle pens list'");
+}
+
 /* The owner is looked up anew each time: the host that is started gets what is true now. */
 static int reach(void *context, struct rpc_client **ret_client, struct err *err)
 {
     AUTO(derive_owner_freep) struct derive_owner *owner = NULL;
-    const int r = derive_owner_find(NULL, &owner, err);
+    struct err why = {0};
+    int r = derive_owner_find(NULL, &owner, &why);
 
     (void) context;
-    return r < 0 ? r : host_reach(owner, RPC_MODEL, true, "wattle mcp", ret_client, err);
+    if (r == 0)
+        r = host_reach(owner, RPC_MODEL, true, "wattle mcp", ret_client, &why);
+    return r < 0 ? refuse_to_model(&why, err) : 0;
 }
 
 /* Whoever started this may have tools of its own, and those are not ours to confine. What is seen

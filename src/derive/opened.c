@@ -165,15 +165,10 @@ static int note_way(struct derivation *work, const struct opened *opened, const 
 }
 
 /* A symlink was put there since, by whoever can write in the folder: jobs of another pen, perhaps.
- * A model is told no name, of this place or the other. */
-static int refuse_moved(const struct derivation *work, const struct opened *opened,
-                        const struct whereabouts *where, struct err *err)
+ */
+static int refuse_moved(const struct opened *opened, const struct whereabouts *where,
+                        struct err *err)
 {
-    if (work->request->discreet) {
-        (void) err_set(err, EINVAL, "derive.path-moved",
-                       "a place that the owner named beside the pen leads to another one now");
-        return err_hint(err, "the owner can see which with 'wattle pens show'");
-    }
     (void) err_set(err, EINVAL, "derive.path-moved", "%s: '%s' leads to '%s'", opened->label,
                    opened->typed, where->physical);
     return err_hint(err, "name the place itself, if it is the one that is meant");
@@ -213,7 +208,7 @@ static int find(struct derivation *work, const struct opened *opened, struct whe
         return err_hint(err, "make it first, or leave it out");
     }
     if (has_moved(work, opened, where))
-        return refuse_moved(work, opened, where, err);
+        return refuse_moved(opened, where, err);
     where->verdict = derive_judge(work, where->physical);
     return 0;
 }

@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "host/chunk.h"
 #include "host/host_priv.h"
+#include "host/told.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -91,7 +92,11 @@ void host_answer(struct host_request *request, json_t *result)
 
 void host_refuse(struct host_request *request, const struct err *err)
 {
-    send_message(request->client, rpc_error(request->id, rpc_code_of(err), err));
+    struct err told = *err;
+
+    if (request->client->door == RPC_MODEL)
+        told_of(err, &told);
+    send_message(request->client, rpc_error(request->id, rpc_code_of(err), &told));
     free_request(request);
 }
 

@@ -13,8 +13,20 @@ enum {
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
+/* What was heard since the last time. */
+static void renew_report(struct host_job *job)
+{
+    char *text = job->report.dirty ? report_text(&job->report) : NULL;
+
+    if (text == NULL)
+        return;
+    free(job->report_text);
+    job->record.report = job->report_text = text;
+}
+
 const struct store_job *host_job_record(struct host_job *job)
 {
+    renew_report(job);
     job->record.request = job->request;
     job->record.executable = job->executable;
     job->record.notice = job->notice;

@@ -54,17 +54,6 @@ void host_jobs_halt(struct host *host, const char *turn, const char *why)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* What was heard since the last time. */
-static void renew_report(struct host_job *job)
-{
-    char *text = job->report.dirty ? report_text(&job->report) : NULL;
-
-    if (text == NULL)
-        return;
-    free(job->report_text);
-    job->record.report = job->report_text = text;
-}
-
 static void on_started(void *context, const struct job_start *start)
 {
     report_started(&((struct host_job *) context)->report, start);
@@ -91,7 +80,7 @@ static void on_output(void *context, const struct worker_output *output)
     job->record.head = (struct store_bytes){job->head, head};
     job->record.tail = (struct store_bytes){job->tail, tail};
     job->record.total_bytes = output->total_bytes;
-    renew_report(job);
+    (void) host_job_record(job); /* those who wait see what was heard */
     host_wait_output(job);
 }
 
@@ -130,7 +119,6 @@ static void on_over(void *context, const struct worker_end *end)
     job->record.signal = end->signal;
     if (end->denied > job->report.denied)
         report_count_denied(&job->report, end->denied);
-    renew_report(job);
     if (job->why != NULL)
         host_job_say(job, job->why);
     else if (end->failed != NULL)
@@ -202,7 +190,6 @@ static int start(struct host_job *job, struct err *err)
     r = report_begin(&job->report, job->policy, err);
     if (r < 0)
         return r;
-    renew_report(job);
     r = store_job_start(job->host->store, host_job_record(job),
                         job->grant[0] == '\0' ? NULL : job->grant, err);
     return r < 0 ? r : worker_new(&wish, &job->worker, err);

@@ -70,6 +70,7 @@ json_t *host_job_none(const char *state, const char *notice); /* of what never b
 /* ---- notice.c -------------------------------------------------------------------------------- */
 
 void host_job_say(struct host_job *job, const char *text); /* its notice; "": none */
+/* As a model is told it; the record has it whole. */
 void host_job_say_error(struct host_job *job, const struct err *err);
 /* Adds what the policy can say about the last words of a command that ended. */
 void host_job_say_hints(struct host_job *job, int exit_code);

@@ -1,7 +1,7 @@
 /* What is told of a job beside its output: why it was refused, or may have failed. For a model. */
 #include "base/cleanup.h"
 #include "host/job_priv.h"
-#include "host/remedy.h"
+#include "host/told.h"
 #include "policy/hint.h"
 
 #include <stdio.h>
@@ -19,11 +19,14 @@ void host_job_say(struct host_job *job, const char *text)
 
 void host_job_say_error(struct host_job *job, const struct err *err)
 {
-    const char *remedy = remedy_of(err);
-    char text[sizeof err->what + REMEDY_BYTES + 4];
+    char text[sizeof err->what + sizeof err->hint + 4];
+    struct err told;
 
-    (void) snprintf(text, sizeof text, "%s%s%s", err->what, remedy[0] == '\0' ? "" : "; ", remedy);
+    told_of(err, &told);
+    (void) snprintf(text, sizeof text, "%s%s%s", told.what, told.hint[0] == '\0' ? "" : "; ",
+                    told.hint);
     host_job_say(job, text);
+    report_failed(&job->report, err);
 }
 
 /* Up to the end of the output: head and tail where nothing is left out between them. */

@@ -8,6 +8,7 @@
 #include "policy/codec.h"
 
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,6 +156,18 @@ void report_made(struct report *report, const struct job_made *made)
     }
 }
 
+void report_failed(struct report *report, const struct err *err)
+{
+    char text[sizeof err->what + sizeof err->hint + 4];
+
+    if (report->object == NULL)
+        report->object = json_object(); /* of one that was refused before it had a policy */
+    (void) snprintf(text, sizeof text, "%s%s%s", err->what, err->hint[0] == '\0' ? "" : "; ",
+                    err->hint);
+    (void) json_object_set_new(report->object, "cause", text_of(text));
+    report->dirty = true;
+}
+
 /* ---- the text -------------------------------------------------------------------------------- */
 
 static bool is_told(const struct report *report, const json_t *path)
@@ -192,7 +205,8 @@ char *report_text(struct report *report)
     if (object == NULL)
         return NULL;
     report->dirty = false;
-    (void) json_object_set_new(object, "denied", json_integer((json_int_t) report->denied));
+    if (report->denials != NULL)
+        (void) json_object_set_new(object, "denied", json_integer((json_int_t) report->denied));
     if (report->has_made) {
         (void) json_object_set_new(object, "names", names_of(report));
         (void) json_object_set_new(

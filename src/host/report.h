@@ -32,9 +32,12 @@ void report_denied(struct report *report, const struct job_denial *denial);
 /* Names as WIRE_NAMES has them, each with a NUL. */
 void report_names(struct report *report, const char *bytes, size_t size);
 void report_made(struct report *report, const struct job_made *made); /* without names */
+/* Why it was not run, or could not be gone on with: for the owner, in full. */
+void report_failed(struct report *report, const struct err *err);
 void report_count_denied(struct report *report, uint64_t denied);
 
-/* The object as text, for the record; the caller frees it. NULL: out of memory, or never begun. */
+/* The object as text, for the record; the caller frees it. NULL: out of memory, or nothing is told.
+ */
 char *report_text(struct report *report);
 
 #endif

@@ -55,9 +55,9 @@ static json_t *request_of(const struct store_job *job, bool whole)
 /* What report.c made, and null for what is not known of this one. */
 static int put_report(json_t *object, const struct store_job *job)
 {
-    static const char *const keys[] = {"policy_digest",  "identity", "limits",
-                                       "fence",          "names",    "names_total",
-                                       "names_complete", "denials",  "denied"};
+    static const char *const keys[] = {"policy_digest", "identity",    "limits",         "fence",
+                                       "names",         "names_total", "names_complete", "denials",
+                                       "denied",        "cause"};
     AUTO(json_free) json_t *report = parsed(job->report);
     int failed = 0;
 

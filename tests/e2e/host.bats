@@ -27,6 +27,10 @@ case_of() {
     case_of host_records what_is_the_same_policy
 }
 
+@test "why the owner's rules fail is the owner's to know, and that they do a model's" {
+    case_of host_records why_is_the_owners_to_know
+}
+
 @test "a record is bounded, whatever its job does" {
     case_of host_records records_are_bounded
 }

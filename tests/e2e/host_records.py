@@ -139,6 +139,44 @@ def what_a_job_made():
         assert record["asked_ms"] <= record["began_ms"] <= record["ended_ms"], record
 
 
+def why_is_the_owners_to_know():
+    """A model learns that the owner's rules fail, and whom to ask; the owner, which and where."""
+    home = os.environ["HOME"]
+    pen = pens_add()
+    secret = home + "/plans/topsecret"
+    os.makedirs(secret)
+    os.makedirs(home + "/.config/wattle")
+    wattle("pens", "files", "--json", pen, "add", secret, "write")
+    with Client(PEN) as client:
+        exited(client.run("pwd"))  # control
+        before = exited(client.run("pwd"))["job_id"]
+
+        def fails(word, where):
+            job = client.run("pwd")
+            refused(job, word, "ask the owner")
+            assert home + "/" not in job["notice"].replace(PEN, ""), job
+            assert where not in job["notice"], job
+            text, record = shown(job["job_id"])
+            assert where in record["cause"] and where in text, record
+            assert record["notice"] == job["notice"] and record["denied"] is None, record
+
+        os.rename(secret, home + "/plans/elsewhere")
+        os.symlink(home + "/plans/elsewhere", secret)
+        fails("derive.path-moved", home + "/plans/elsewhere")
+        os.remove(secret)
+        os.rename(home + "/plans/elsewhere", secret)
+        exited(client.run("pwd"))
+        with open(home + "/.config/wattle/config.json", "w") as file:
+            file.write('{"filesystem": {"denyRead": ["topsecret/../x"], "topsecret": 1}}')
+        fails("settings.", "topsecret")
+        wattle("host", "stop")  # nor is there another host with such settings
+        refused(client.run("pwd"), "cannot be reached", "ask the owner")
+        assert "topsecret" not in client.run("pwd")["notice"]
+        os.remove(home + "/.config/wattle/config.json")
+        exited(client.run("pwd"))
+        assert shown(before)[1]["cause"] is None
+
+
 def what_is_the_same_policy():
     """The digest tells runs that could do the same from those that could not."""
     pen = pens_add()

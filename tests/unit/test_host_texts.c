@@ -1,10 +1,13 @@
 /* Texts the host reads that others wrote: a script's first line, and what the kernel says of a
- * process that chose its own name. */
+ * process that chose its own name; and what it tells a model of errors that speak to the owner. */
 #include "base/cleanup.h"
 #include "cm.h"
 #include "host/kin.h"
 #include "host/shebang.h"
+#include "host/told.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -116,12 +119,65 @@ static void a_child_descends_from_its_parent(void **state)
     assert_false(kin_descends(getpid(), &(struct kin){.pid = 0}));
 }
 
+static void tell(const char *id, struct err *ret_told)
+{
+    struct err err = {0};
+
+    (void) err_set(&err, EACCES, id, "'/home/me/secret' is wrong");
+    (void) err_hint(&err, "mend '/home/me/secret', or use --rw");
+    told_of(&err, ret_told);
+    assert_int_equal(ret_told->code, EACCES);
+    assert_string_equal(ret_told->id, id);
+}
+
+/* Also of an error that nobody thought of. */
+static void no_path_of_the_owners_is_told(void **state)
+{
+    static const char *const ids[] = {
+        "derive.path-missing", "derive.path-moved", "derive.location", "derive.command-hidden",
+        "derive.pen-home",     "settings.value",    "policy.path",     "pen.memory",
+        "fence.native-mount",  "job.own-folder",    "store.full",      "host.state",
+        "host.copy",           "host.worker",       "a.new-one",       ""};
+
+    (void) state;
+    for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+        struct err told;
+
+        tell(ids[i], &told);
+        assert_null(strstr(told.what, "secret"));
+        assert_null(strstr(told.hint, "secret"));
+        assert_non_null(strstr(told.what, ids[i])); /* for the owner to look up */
+        assert_non_null(strstr(told.hint, "owner"));
+    }
+}
+
+static void its_own_mistakes_are_told_in_full(void **state)
+{
+    static const struct {
+        const char *id;
+        bool own_hint;
+    } own[] = {{"host.directory", true},        {"host.copy-size", true},
+               {"derive.command-untold", true}, {"derive.command-missing", false},
+               {"pen.shared-links", false},     {"base.memory", false}};
+
+    (void) state;
+    for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
+        struct err told;
+
+        tell(own[i].id, &told);
+        assert_non_null(strstr(told.what, "secret"));
+        assert_int_equal(strstr(told.hint, "secret") != NULL, own[i].own_hint);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_interpreter_is_the_kernels),
         cmocka_unit_test(an_interpreter_that_is_cut_is_none),
         cmocka_unit_test(a_name_changes_no_parent),
+        cmocka_unit_test(no_path_of_the_owners_is_told),
+        cmocka_unit_test(its_own_mistakes_are_told_in_full),
         cmocka_unit_test(what_is_no_process_is_refused),
         cmocka_unit_test(a_child_descends_from_its_parent),
     };
