@@ -14,8 +14,8 @@
  * therefore always made for the processor of the build, from the numbers of the table, and the one
  * constant in it that names the processor is replaced.
  *
- * The guard's filter is written here as a whole: it is short, and which actions libseccomp knows
- * depends on the kernel of the build.
+ * The guard's rows are all written here, in part 1: which actions libseccomp knows depends on the
+ * kernel of the build.
  *
  * Whatever is not exactly as expected ends the build. */
 #include "fence/native/seccomp_table.h"
@@ -45,8 +45,15 @@ struct program {
 
 /* What one filter is made for. */
 struct target {
-    unsigned machine; /* SECCOMP_X86_64 ... */
-    bool command;     /* for the command, else for pid 1 */
+    const char *name;
+    bool command; /* else for pid 1 */
+    bool guarded; /* with the guard's table */
+};
+
+static const struct target targets[] = {
+    {"command", .command = true},
+    {"init", .command = false},
+    {"guarded", .command = true, .guarded = true},
 };
 
 __attribute__((format(printf, 1, 2), noreturn)) static void die(const char *format, ...)
@@ -144,18 +151,16 @@ static bool has_tests(const struct seccomp_rule *rule)
     return rule->tests[0].kind != SECCOMP_TEST_NONE;
 }
 
-/* All rows of the call that `first` is the first row of; they are in one group. */
-static void emit_call(struct program *program, const struct seccomp_group *group,
-                      const struct seccomp_rule *first, unsigned machine)
+/* The rows of one call in a group, as the table says. Whether one without tests is among them:
+ * nothing gets past it. */
+static bool emit_rows(struct program *program, const struct seccomp_group *group, const char *call)
 {
-    const size_t start = program->count;
-    bool decided = false; /* by a row without tests: nothing gets past it */
+    bool decided = false;
 
-    emit(program, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t) first->number[machine], 0, NEXT_CALL);
-    for (const struct seccomp_rule *rule = first; rule->call != NULL; rule++) {
+    for (const struct seccomp_rule *rule = group->rules; rule->call != NULL; rule++) {
         size_t row = program->count;
 
-        if (strcmp(rule->call, first->call) != 0)
+        if (strcmp(rule->call, call) != 0)
             continue;
         if (decided)
             die("a row of %s is never reached", rule->call);
@@ -167,7 +172,29 @@ static void emit_call(struct program *program, const struct seccomp_group *group
         close_jumps(program, row, NEXT_ROW);
         decided = !has_tests(rule);
     }
-    if (!decided)
+    return decided;
+}
+
+static bool allows(const struct seccomp_group *group, const char *call)
+{
+    for (const struct seccomp_rule *rule = group->rules; rule->call != NULL; rule++) {
+        if (rule->allow && strcmp(rule->call, call) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* All rows of one call: of its group, and before them those of `before`, which may be NULL. */
+static void emit_call(struct program *program, const struct seccomp_group *before,
+                      const struct seccomp_group *group, const struct seccomp_rule *call,
+                      unsigned machine)
+{
+    const size_t start = program->count;
+
+    emit(program, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t) call->number[machine], 0, NEXT_CALL);
+    if (before != NULL && (allows(before, call->call) || emit_rows(program, before, call->call)))
+        die("the guard is not always asked for %s", call->call);
+    if (!emit_rows(program, group, call->call))
         emit(program, RETURN, SECCOMP_RET_ALLOW, 0, 0);
     close_jumps(program, start, NEXT_CALL);
 }
@@ -263,22 +290,54 @@ static void check_group(const struct seccomp_group *groups, size_t index)
     }
 }
 
+static const struct seccomp_group *find_group(const struct seccomp_group *groups, size_t count,
+                                              const char *call)
+{
+    for (size_t g = 0; g < count; g++) {
+        if (has_row(&groups[g], call))
+            return &groups[g];
+    }
+    return NULL;
+}
+
+static bool is_the_guards(const char *call)
+{
+    return find_group(seccomp_guard_groups, COUNT(seccomp_guard_groups), call) != NULL;
+}
+
 static void bake_group(struct program *program, scmp_filter_ctx filter,
-                       const struct seccomp_group *group, unsigned machine)
+                       const struct seccomp_group *group, const struct target *target,
+                       unsigned machine)
 {
     const uint32_t refused = SCMP_ACT_ERRNO((uint32_t) group->error);
 
     for (const struct seccomp_rule *rule = group->rules; rule->call != NULL; rule++) {
         if (rule->number[machine] == SECCOMP_NO_CALL)
             continue;
+        if (target->guarded && is_the_guards(rule->call))
+            continue; /* bake_guard has emitted it */
         if (!looks_at_arguments(group, rule->call))
             check(seccomp_rule_add_exact(filter, refused, rule->number[machine], 0), rule->call);
         else if (is_first_row(group, rule))
-            emit_call(program, group, rule, machine);
+            emit_call(program, NULL, group, rule, machine);
     }
 }
 
-static void bake(struct program *program, struct target target)
+/* They come first, the open of a file before all: they are asked most. */
+static void bake_guard(struct program *program, unsigned machine)
+{
+    for (size_t g = 0; g < COUNT(seccomp_guard_groups); g++) {
+        const struct seccomp_group *group = &seccomp_guard_groups[g];
+
+        for (const struct seccomp_rule *rule = group->rules; rule->call != NULL; rule++) {
+            if (rule->number[machine] != SECCOMP_NO_CALL && is_first_row(group, rule))
+                emit_call(program, find_group(seccomp_groups, COUNT(seccomp_groups), rule->call),
+                          group, rule, machine);
+        }
+    }
+}
+
+static void bake(struct program *program, const struct target *target, unsigned machine)
 {
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
 
@@ -287,28 +346,15 @@ static void bake(struct program *program, struct target target)
     check(seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)), "bad arch");
     check(seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2), "binary tree");
     program->count = 0;
-    emit_entrance(program, &seccomp_machines[target.machine]);
-    for (size_t g = 0; g < COUNT(seccomp_groups); g++) {
-        if (target.command || !seccomp_groups[g].command_only)
-            bake_group(program, filter, &seccomp_groups[g], target.machine);
-    }
-    append(program, filter, seccomp_machines[target.machine].audit_arch);
-    seccomp_release(filter);
-}
-
-static void bake_guard(struct program *program, unsigned machine)
-{
-    program->count = 0;
     emit_entrance(program, &seccomp_machines[machine]);
-    for (size_t g = 0; g < COUNT(seccomp_guard_groups); g++) {
-        const struct seccomp_group *group = &seccomp_guard_groups[g];
-
-        for (const struct seccomp_rule *rule = group->rules; rule->call != NULL; rule++) {
-            if (rule->number[machine] != SECCOMP_NO_CALL && is_first_row(group, rule))
-                emit_call(program, group, rule, machine);
-        }
+    if (target->guarded)
+        bake_guard(program, machine);
+    for (size_t g = 0; g < COUNT(seccomp_groups); g++) {
+        if (target->command || !seccomp_groups[g].command_only)
+            bake_group(program, filter, &seccomp_groups[g], target, machine);
     }
-    emit(program, RETURN, SECCOMP_RET_ALLOW, 0, 0);
+    append(program, filter, seccomp_machines[machine].audit_arch);
+    seccomp_release(filter);
 }
 
 static void print(FILE *out, const struct program *program, unsigned machine, const char *name)
@@ -342,16 +388,11 @@ int main(int argc, char **argv)
                  "#include <linux/filter.h>\n",
                  out);
     for (unsigned machine = 0; machine < SECCOMP_MACHINES; machine++) {
-        for (int command = 1; command >= 0; command--) {
-            struct target target = {.machine = machine, .command = command};
-
+        for (size_t i = 0; i < COUNT(targets); i++) {
             (void) fputc('\n', out);
-            bake(&program, target);
-            print(out, &program, machine, command ? "command" : "init");
+            bake(&program, &targets[i], machine);
+            print(out, &program, machine, targets[i].name);
         }
-        (void) fputc('\n', out);
-        bake_guard(&program, machine);
-        print(out, &program, machine, "guard");
     }
     if (ferror(out) || fclose(out) != 0)
         die("cannot write %s", argv[1]);

@@ -181,9 +181,9 @@ int fence_enter_init(const struct fence *fence, struct err *err)
     return fence->mech->enter_init(fence->plan, err);
 }
 
-int fence_enter_command(const struct fence *fence)
+int fence_enter_command(const struct fence *fence, bool guarded)
 {
-    return fence->mech->enter_command(fence->plan);
+    return fence->mech->enter_command(fence->plan, guarded);
 }
 
 const struct guard_rules *fence_guards_by(const struct fence *fence)

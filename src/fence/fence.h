@@ -56,8 +56,8 @@ int fence_enter(const struct fence *fence, const int *keep, size_t keep_count, u
 int fence_enter_init(const struct fence *fence, struct err *err) MUST_CHECK;
 
 /* In the vforked child: shares memory with pid 1, so nothing but its own stack may be written.
- * Returns -errno. */
-int fence_enter_command(const struct fence *fence) MUST_CHECK;
+ * `guarded`: fence_enter_guard has put the filter on. Returns -errno. */
+int fence_enter_command(const struct fence *fence, bool guarded) MUST_CHECK;
 
 /* ---- guarded names (guard/guard.h)
  * ---------------------------------------------------------------
@@ -75,12 +75,13 @@ int fence_guard_rules(const struct policy *policy, struct guard_rules **ret_rule
 bool fence_guards(const struct fence *fence);
 /* Those the guard decides by; NULL: names are not guarded. */
 const struct guard_rules *fence_guards_by(const struct fence *fence);
-/* In the vforked child, before fence_enter_command. Puts on the filter that hands calls to the
- * guard and sends its listener through `channel_fd`, one end of a socket pair whose other end pid 1
+/* In the vforked child, before fence_enter_command. Puts on the filter, which hands calls to the
+ * guard, and sends its listener through `channel_fd`, one end of a socket pair whose other end pid 1
  * has. 0, FENCE_UNGUARDED when there is none, or -errno. */
 int fence_enter_guard(const struct fence *fence, int channel_fd) MUST_CHECK;
 /* In pid 1, between the start of the command and fence_enter_init: takes the listener from the
- * other end and starts the guard. Of `settings` the rules and the listener are filled in here. */
+ * other end and starts the guard, which performs nothing before guard_go (guard/guard.h). Of
+ * `settings` the rules and the listener are filled in here. */
 int fence_start_guard(const struct fence *fence, int channel_fd, struct guard_settings *settings,
                       struct guard **ret_guard, struct err *err) MUST_CHECK;
 

@@ -26,7 +26,7 @@ struct fence_mech {
     int (*enter_init)(const void *plan, struct err *err);
     /* Vforked child: FENCE_UNGUARDED, or 0 and the listener is in `channel_fd`, or -errno. */
     int (*enter_guard)(const void *plan, int channel_fd);
-    int (*enter_command)(const void *plan);                     /* vforked child; -errno */
+    int (*enter_command)(const void *plan, bool guarded);       /* vforked child; -errno */
     const struct guard_rules *(*guard_rules)(const void *plan); /* NULL: names are not guarded */
     int (*landlock_abi)(const void *plan);
     void (*release)(void *plan); /* parent; takes NULL */

@@ -158,10 +158,10 @@ static void lift(const struct init_args *args, const int *given, int *fds)
 struct start {
     const struct init_args *args;
     const int *fds;
-    int guard_fd;            /* where the listener goes; -1: names are not guarded */
-    volatile bool unguarded; /* the fence has no guard */
-    volatile bool in_guard;  /* it was the guard that failed */
-    volatile int failure;    /* errno of what failed in the child */
+    int guard_fd;           /* where the listener goes; -1: names are not guarded */
+    volatile bool guarded;  /* the fence has a guard */
+    volatile bool in_guard; /* it was the guard that failed */
+    volatile int failure;   /* errno of what failed in the child */
     const char *volatile where;
 };
 
@@ -200,18 +200,18 @@ static int prepare_command(struct start *start)
     reset_signals();
     start->where = "load the guard of";
     start->in_guard = true;
-    if (r == 0 && start->guard_fd >= 0)
-        r = fence_enter_guard(args->fence, start->guard_fd);
+    if (r == 0)
+        r = start->guard_fd < 0 ? FENCE_UNGUARDED : fence_enter_guard(args->fence, start->guard_fd);
     if (r < 0)
         return r;
-    start->unguarded = r == FENCE_UNGUARDED;
+    start->guarded = r != FENCE_UNGUARDED;
     start->in_guard = false;
     start->where = "set up the descriptors of";
     r = set_descriptors(start);
     if (r < 0)
         return r;
     start->where = "load the filter of";
-    return fence_enter_command(args->fence);
+    return fence_enter_command(args->fence, start->guarded);
 }
 
 static void run_command(struct start *start)
@@ -252,7 +252,7 @@ static pid_t start_command(const struct init_args *args, const int *fds, int gua
             (void) err_hint(&err, "run 'wattle doctor'; '--guard detect' goes without");
         fail(args, &err);
     }
-    *ret_guarded = guard_fd >= 0 && !start.unguarded;
+    *ret_guarded = start.guarded;
     return pid;
 }
 
@@ -323,7 +323,7 @@ static void reap(const struct init_args *args, pid_t command, struct guard *guar
     while ((pid = waitpid(-1, &message.status, WNOHANG)) > 0) {
         if (pid != command)
             continue;
-        message.denied = guard_finish(guard);
+        message.guard = guard_finish(guard);
         tell(args, &message);
         _exit(0); /* the kernel ends what is left of the job */
     }
@@ -433,6 +433,7 @@ void init_main(const struct init_args *args)
     cleanup_close(&channel[1]);
     if (fence_enter_init(args->fence, &err) < 0)
         fail(args, &err);
+    guard_go(guard);
     tell(args, &started);
     (void) pthread_mutex_unlock(&denials.started);
     pages_give_back();

@@ -164,7 +164,10 @@ static void conclude(struct job_result *result)
 static int tell_made(const struct run *run, struct err *err)
 {
     const struct job_request *request = run->request;
-    struct guard_made_reader reader = guard_made_read(run->made.memory, run->made.size);
+    /* To read the memory is to have a page of it. */
+    struct guard_made_reader reader = run->made_nothing
+                                          ? (struct guard_made_reader){.complete = true}
+                                          : guard_made_read(run->made.memory, run->made.size);
     const struct made_question question = {
         .rules = fence_guards_by(run->fence),
         .reported = run->made.reported,

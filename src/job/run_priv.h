@@ -159,9 +159,9 @@ enum init_kind {
 };
 struct init_message {
     enum init_kind kind;
-    int status;      /* EXITED: wait status */
-    unsigned weak;   /* STARTED */
-    uint64_t denied; /* EXITED: calls the guard refused */
+    int status;             /* EXITED: wait status */
+    unsigned weak;          /* STARTED */
+    struct guard_end guard; /* EXITED */
     union {
         struct err err;             /* FAILED */
         struct guard_denial denial; /* DENIED */
@@ -233,6 +233,7 @@ struct run {
 
     bool started, exited, reaped, gave_up;
     bool guarded;            /* the guard runs */
+    bool made_nothing;       /* its guard said so in the end */
     bool tidy;               /* nothing is put aside any more */
     bool killing;            /* TERM was sent; KILL follows at kill_at_ms */
     uint64_t deadline_at_ms; /* 0: none */

@@ -209,7 +209,8 @@ static int take_message(struct run *run, struct err *err)
     if (message.kind == INIT_EXITED && run->started && !run->exited) {
         run->exited = true;
         run->result->status = message.status;
-        run->result->denied = message.denied;
+        run->result->denied = message.guard.denied;
+        run->made_nothing = !message.guard.made;
         return 0;
     }
     if (message.kind == INIT_DENIED && run->started && !run->exited) {

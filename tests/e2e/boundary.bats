@@ -335,7 +335,7 @@ while True:
     [[ $(uname -m) == x86_64 ]] || return 0
     # By number, all arguments zero: mounts, keys, modules, handles, memory policies ... and numbers
     # that no kernel has yet.
-    for way in 154 155 161 165 166 237 238 246 248 249 250 256 272 279 298 300 304 308 312 313 321 323 425 428 429 430 \
+    for way in 154 155 161 165 166 237 238 246 248 249 250 256 279 298 300 304 308 312 313 321 323 425 428 429 430 \
         431 432 433 442 443 600 1000; do
         refused call "$way"
     done

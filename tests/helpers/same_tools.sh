@@ -161,7 +161,7 @@ section_files() {
 
 section_python() {
     step /usr/bin/python3 -c '
-import fcntl, os, resource, sqlite3, stat, tempfile
+import ctypes, fcntl, os, resource, sqlite3, stat, tempfile
 os.chdir(os.getcwd())
 def mode(path_or_fd): return oct(os.stat(path_or_fd).st_mode)
 with tempfile.NamedTemporaryFile(dir=".") as f: print(mode(f.name), os.path.dirname(f.name) == os.getcwd())
@@ -184,6 +184,15 @@ print("nofollow", oct(fcntl.fcntl(os.open("linked", os.O_RDWR | os.O_NOFOLLOW), 
 for flags in (os.O_CREAT | os.O_DIRECTORY, os.O_CREAT | os.O_RDWR):
     try: os.open("n" * 5000, flags)
     except OSError as e: print("long", flags, e.errno)
+os.symlink("none", "dangling"); os.mkdir("folder"); open("folder/file", "w").close()
+libc = ctypes.CDLL(None, use_errno=True)
+for path in ("none", "none/", "none/x", "./none/.", "", ".", "..", "/", "dangling/", "folder", "folder/", "folder/file/",
+             "folder/..", "linked/x", "/usr/none", "/usr/none/", "/usr/bin/true", "/proc/none", "/proc/self/fd/99", "n" * 300):
+    for flags in (0, 0x200, 0x200 | 1): # AT_REMOVEDIR, and one that is none
+        r = libc.unlinkat(-100, path.encode(), flags); print("unlink", path[:20], flags, r, ctypes.get_errno() if r else "")
+for path in ("", ".", "..", "/", "/usr", "/usr/none", "dangling", "dangling/", "folder", "folder/", "folder/file", "folder/file/", "made/", "made"):
+    try: print("mkdir", path, os.mkdir(path, 0o750), mode(path))
+    except OSError as e: print("mkdir", path, e.errno)
 resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)); count = 0
 try:
     while True: os.open("linked", os.O_RDWR); count += 1

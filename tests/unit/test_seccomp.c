@@ -96,7 +96,6 @@ static const struct refused {
     {"fspick", {433, 433}, EPERM},
     {"mount_setattr", {442, 442}, EPERM},
     {"open_tree_attr", {467, 467}, EPERM},
-    {"unshare", {272, 97}, EPERM},
     {"setns", {308, 268}, EPERM},
     {"clone3", {435, 435}, ENOSYS},
     {"io_uring_setup", {425, 425}, ENOSYS},
@@ -157,6 +156,7 @@ static const struct by_argument {
     int zeros, ones;
 } by_argument[] = {
     {"clone", {56, 220}, BPF_ALLOWED, EPERM},
+    {"unshare", {272, 97}, BPF_ALLOWED, EPERM},
     {"ioctl", {16, 29}, BPF_ALLOWED, BPF_ALLOWED},
     {"fcntl", {72, 25}, BPF_ALLOWED, BPF_ALLOWED},
     {"socket", {41, 198}, EAFNOSUPPORT, EAFNOSUPPORT},
@@ -320,6 +320,21 @@ static void clone_makes_no_namespace(void **state)
     expect_both("a thread", number, (const uint64_t[6]){0x3d0f00}, BPF_ALLOWED);
     expect_both("all but namespaces", number, (const uint64_t[6]){0x81fdffff}, BPF_ALLOWED);
     expect_both("all", number, (const uint64_t[6]){UINT32_MAX}, EPERM);
+}
+
+static void unshare_makes_no_namespace(void **state)
+{
+    static const uint64_t harmless = 0x40600; /* SYSVSEM, FILES, FS */
+    static const int number[] = {272, 97};
+
+    (void) state;
+    for (unsigned pair = 0; pair < 32 * 32; pair++) {
+        const uint64_t flags = UINT64_C(1) << pair % 32 | UINT64_C(1) << pair / 32;
+
+        expect_both("unshare", number, (const uint64_t[6]){flags},
+                    flags & ~harmless ? EPERM : BPF_ALLOWED);
+    }
+    expect_both("all that is harmless", number, (const uint64_t[6]){harmless}, BPF_ALLOWED);
 }
 
 static void nothing_types_into_a_terminal(void **state)
@@ -560,6 +575,7 @@ int main(void)
         cmocka_unit_test(calls_of_other_processors_do_not_exist),
         cmocka_unit_test(the_programs_are_well_formed),
         cmocka_unit_test(clone_makes_no_namespace),
+        cmocka_unit_test(unshare_makes_no_namespace),
         cmocka_unit_test(nothing_types_into_a_terminal),
         cmocka_unit_test(no_lease_makes_others_wait),
         cmocka_unit_test(only_four_socket_families_exist),

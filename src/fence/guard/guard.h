@@ -37,7 +37,7 @@ struct guard_denial {
 
 struct guard_settings {
     const struct guard_rules *rules; /* must stay as it is while the process lives */
-    int listener_fd;                 /* of seccomp_load_guard; taken over */
+    int listener_fd;                 /* of seccomp_load_guarded; taken over */
     int lock_fds[GUARD_LOCKS];       /* lock.c: one open file description each; taken over */
     mode_t umask;                    /* the one the command starts with */
     struct guard_made *made;         /* where names that were made are told; NULL: nowhere */
@@ -48,16 +48,22 @@ struct guard_settings {
     void *context;
 };
 
-/* Starts the threads, in pid 1, after the command has begun and before pid 1 wears its own filter
- * (they put it on themselves). Needs CAP_SYS_PTRACE in the permitted set, /proc, and a process
- * that never forks again. `settings` is copied. Errors: fence.guard-*; the caller must then end. */
+/* Starts the threads, in pid 1, after the command has begun and before pid 1 and with it they wear
+ * their filter. Needs CAP_SYS_PTRACE in the permitted set, /proc, and a process that never forks
+ * again. `settings` is copied. Errors: fence.guard-*; the caller must then end. */
 struct guard;
 int guard_start(const struct guard_settings *settings, struct guard **ret_guard,
                 struct err *err) MUST_CHECK;
 
-/* At the end of the command: what is still to be given its name gets it. Returns how many calls
- * were refused. NULL: no guard, 0. */
-uint64_t guard_finish(struct guard *guard);
+/* With the filter on: from now on calls are taken. NULL: no guard. */
+void guard_go(struct guard *guard);
+
+struct guard_end {
+    uint64_t denied; /* calls that were refused */
+    bool made;       /* something was told where names that were made are */
+};
+/* At the end of the command: what is still to be given its name gets it. NULL: no guard. */
+struct guard_end guard_finish(struct guard *guard);
 
 /* For as long as the open file description of `lock_fd` (the lock's file) lives, no guard of the
  * owner's jobs

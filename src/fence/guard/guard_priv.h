@@ -76,40 +76,6 @@ struct guard_object {
     uint64_t dev, inode, born_ns;
 };
 
-struct guard {
-    struct guard_settings settings;
-    pid_t pid;
-    int fds_fd;                /* O_PATH of /proc/self/fd */
-    struct guard_board *board; /* of the lock */
-    atomic_bool umask_changed; /* some task has another one than the command started with */
-    atomic_uint umask_calls;   /* how often a task has set its own */
-    _Atomic uint64_t mounts_known[GUARD_MOUNTS_KNOWN]; /* of ours, as they were met */
-    atomic_uint mounts_next;
-    pthread_mutex_t denied_mutex;
-    uint64_t denied_count;
-
-    /* Used by the holder of the exclusive lock only. */
-    struct guard_depth levels[GUARD_TREE_DEPTH];
-    struct guard_found found;
-    char source_text[GUARD_VET_LIMIT], old_text[GUARD_VET_LIMIT], new_text[GUARD_VET_LIMIT];
-    struct guard_vetted vetted;
-    struct guard_pending pending[GUARD_PENDING_MAX];
-    atomic_uint pending_count;
-    struct guard_draft drafts[GUARD_DRAFTS_MAX]; /* read under the shared lock too */
-    unsigned draft_count;
-
-    /* Git folders and pointers the job has made: it may take them away again. */
-    pthread_mutex_t made_mutex;
-    struct guard_object made[GUARD_MADE_MAX];
-    unsigned made_count;
-
-    pthread_mutex_t blocked_mutex; /* for the rest */
-    pthread_cond_t blocked_some;
-    struct guard_blocked *blocked;
-    unsigned blocked_count;
-    bool watching;
-};
-
 struct guard_row;
 
 /* An extended attribute, read once. */
@@ -120,7 +86,7 @@ struct guard_attribute {
     char value[XATTR_SIZE_MAX];
 };
 
-/* One notified call. One lives as long as its thread and is filled again and again. */
+/* One notified call. Filled again and again by its thread. */
 struct guard_call {
     struct guard *guard;
     const struct guard_row *row;
@@ -141,7 +107,47 @@ struct guard_call {
     unsigned flags; /* the low half, which is what the kernel reads */
     mode_t mode;
     char path[2][PATH_MAX]; /* read once; the first is overwritten while symlinks are followed */
-    struct guard_attribute *attribute; /* the thread's; pages that no call needed cost nothing */
+    struct guard_attribute attribute;
+};
+
+/* Pages nobody touches cost nothing, and each that is touched costs a start more than ten system
+ * calls: what every start needs comes first, and what is large at the end. */
+struct guard {
+    struct guard_settings settings;
+    pid_t pid;
+    int fds_fd;                /* O_PATH of /proc/self/fd */
+    struct guard_board *board; /* of the lock */
+    pthread_mutex_t gate;      /* held until guard_go */
+    atomic_bool umask_changed; /* some task has another one than the command started with */
+    atomic_uint umask_calls;   /* how often a task has set its own */
+    _Atomic uint64_t mounts_known[GUARD_MOUNTS_KNOWN]; /* of ours, as they were met */
+    atomic_uint mounts_next;
+    atomic_bool has_recorded;
+    pthread_mutex_t denied_mutex;
+    uint64_t denied_count;
+
+    pthread_mutex_t blocked_mutex; /* for the next four */
+    pthread_cond_t blocked_some;
+    struct guard_blocked *blocked;
+    unsigned blocked_count;
+    bool watching;
+
+    /* Git folders and pointers the job has made: it may take them away again. */
+    pthread_mutex_t made_mutex;
+    unsigned made_count;
+    struct guard_object made[GUARD_MADE_MAX];
+
+    /* Used by the holder of the exclusive lock only. */
+    atomic_uint pending_count;
+    unsigned draft_count;
+    struct guard_draft drafts[GUARD_DRAFTS_MAX]; /* read under the shared lock too */
+    struct guard_pending pending[GUARD_PENDING_MAX];
+    struct guard_found found;
+    struct guard_vetted vetted;
+    struct guard_depth levels[GUARD_TREE_DEPTH];
+    char source_text[GUARD_VET_LIMIT], old_text[GUARD_VET_LIMIT], new_text[GUARD_VET_LIMIT];
+
+    struct guard_call calls[GUARD_LOCKS]; /* of each thread, and that of the end */
 };
 
 /* How a call is read, and who performs it. loop.c has the table. */
@@ -241,6 +247,7 @@ void guard_fd_name(int fd, char name[GUARD_FD_PATH_SIZE]);
  * what no mount of a tree has: a pipe, a file in memory. What cannot be told is both. */
 #define GUARD_MOUNT_FOREIGN 1u
 #define GUARD_MOUNT_PROC 2u
+#define GUARD_MOUNT_READS 4u /* read-only */
 unsigned guard_mount_of(struct guard *guard, int fd);
 
 /* ---- judge.c: asking rules.h, and looking at what it needs to know -----------------------------

@@ -2,7 +2,6 @@
 #include "base/cleanup.h"
 #include "base/kernel.h"
 #include "fence/guard/guard_priv.h"
-#include "fence/native/seccomp.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -191,16 +190,18 @@ union notice {
     char room[NOTICE_ROOM];
 };
 
-/* Each thread has an umask and a current folder of its own, and then the filter pid 1 gets.
+/* Each thread has an umask and a current folder of its own, and the filter pid 1 puts on all.
  * Whatever fails here fails before the thread has done anything, and ends the job. */
 static void *guard_main(void *context)
 {
     struct guard_call *call = context;
     union notice notice;
 
-    if (unshare(CLONE_FS) < 0 || seccomp_load(SECCOMP_INIT) < 0)
+    if (unshare(CLONE_FS) < 0)
         _exit(EXIT_BROKEN);
     (void) umask(call->umask_now);
+    (void) pthread_mutex_lock(&call->guard->gate);
+    (void) pthread_mutex_unlock(&call->guard->gate);
     for (;;) {
         memset(&notice, 0, sizeof notice);
         if (ioctl(call->guard->settings.listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &notice) == 0) {
@@ -214,7 +215,7 @@ static void *guard_main(void *context)
             struct pollfd listener = {.fd = call->guard->settings.listener_fd, .events = POLLIN};
 
             if (poll(&listener, 1, -1) > 0 && (listener.revents & POLLHUP))
-                return NULL;
+                (void) syscall(SYS_exit, 0); /* the whole process is about to end */
         }
     }
 }
@@ -231,37 +232,35 @@ static int check_kernel(struct err *err)
     return 0;
 }
 
-static int start_thread(struct guard *guard, unsigned index, struct err *err)
+static int start_thread(struct guard_call *call, struct err *err)
 {
-    struct guard_call *call = calloc(1, sizeof *call);
     pthread_attr_t attributes;
     pthread_t thread;
-    int error = 0;
+    int error = pthread_attr_init(&attributes);
 
-    if (call == NULL)
-        return err_memory(err);
-    call->attribute = malloc(sizeof *call->attribute);
-    if (call->attribute == NULL) {
-        free(call);
-        return err_memory(err);
-    }
-    call->guard = guard;
-    call->lock.fd = guard->settings.lock_fds[index];
-    guard_lock_sit(&call->lock, guard->board);
-    call->umask_now = guard->settings.umask;
-    call->pidfd = -1;
-    error = pthread_attr_init(&attributes);
     if (error == 0) {
         (void) pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
         (void) pthread_attr_setstacksize(&attributes, STACK_BYTES);
         error = pthread_create(&thread, &attributes, guard_main, call);
         (void) pthread_attr_destroy(&attributes);
     }
-    if (error == 0)
-        return 0;
-    free(call->attribute);
-    free(call);
-    return err_set(err, error, "fence.guard-thread", "cannot start the guard");
+    return error == 0 ? 0 : err_set(err, error, "fence.guard-thread", "cannot start the guard");
+}
+
+/* The last is used by nobody's thread: guard_finish. */
+static void set_up_calls(struct guard *guard)
+{
+    for (size_t i = 0; i < GUARD_LOCKS; i++) {
+        struct guard_call *call = &guard->calls[i];
+
+        call->guard = guard;
+        call->lock.fd = guard->settings.lock_fds[i];
+        call->lock.board = guard->board;
+        call->umask_now = guard->settings.umask;
+        call->pidfd = -1;
+        if (i < GUARD_THREADS)
+            guard_lock_sit(&call->lock, guard->board);
+    }
 }
 
 /* Makes a waiting task run on the processor of the one that answers: saves a third of the time. */
@@ -279,6 +278,8 @@ int guard_start(const struct guard_settings *settings, struct guard **ret_guard,
         return err_memory(err);
     guard->settings = *settings;
     guard->pid = getpid();
+    (void) pthread_mutex_init(&guard->gate, NULL);
+    (void) pthread_mutex_lock(&guard->gate);
     (void) pthread_mutex_init(&guard->denied_mutex, NULL);
     (void) pthread_mutex_init(&guard->made_mutex, NULL);
     (void) pthread_mutex_init(&guard->blocked_mutex, NULL);
@@ -292,26 +293,32 @@ int guard_start(const struct guard_settings *settings, struct guard **ret_guard,
         r = guard_lock_map(settings->lock_fds[0], &guard->board);
     if (r < 0 && err->code == 0)
         (void) err_set(err, -r, "fence.guard-lock", "cannot have the guard's lock in memory");
+    if (r == 0)
+        set_up_calls(guard);
     for (unsigned i = 0; r == 0 && i < GUARD_THREADS; i++)
-        r = start_thread(guard, i, err);
+        r = start_thread(&guard->calls[i], err);
     if (r < 0)
         return r; /* what is left of it ends with the process */
     *ret_guard = guard;
     return 0;
 }
 
-uint64_t guard_finish(struct guard *guard)
+void guard_go(struct guard *guard)
 {
-    struct guard_call call = {.guard = guard, .pidfd = -1};
-    uint64_t count;
+    if (guard != NULL)
+        (void) pthread_mutex_unlock(&guard->gate);
+}
+
+struct guard_end guard_finish(struct guard *guard)
+{
+    struct guard_end end = {.denied = 0};
 
     if (guard == NULL)
-        return 0;
-    call.lock.fd = guard->settings.lock_fds[GUARD_THREADS];
-    call.lock.board = guard->board;
-    guard_settle(&call, true);
+        return end;
+    guard_settle(&guard->calls[GUARD_THREADS], true);
     (void) pthread_mutex_lock(&guard->denied_mutex);
-    count = guard->denied_count;
+    end.denied = guard->denied_count;
     (void) pthread_mutex_unlock(&guard->denied_mutex);
-    return count;
+    end.made = atomic_load(&guard->has_recorded);
+    return end;
 }

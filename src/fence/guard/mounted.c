@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #ifndef STATX_MNT_ID_UNIQUE
@@ -67,36 +68,45 @@ static bool is_listed(uint64_t id)
     return false;
 }
 
-/* One of ours that was met: its number, and in the lowest bit whether it is a procfs. */
-static uint64_t met(uint64_t key, bool proc)
+/* One of ours that was met is kept as its number, and below that what it is. */
+#define BITS 3u
+_Static_assert((GUARD_MOUNT_FOREIGN | GUARD_MOUNT_PROC | GUARD_MOUNT_READS) < 1u << BITS, "fits");
+
+static bool is_known(struct guard *guard, uint64_t key, unsigned *ret_bits)
 {
-    return key << 1 | proc;
+    for (size_t i = 0; i < GUARD_MOUNTS_KNOWN; i++) {
+        const uint64_t known = atomic_load(&guard->mounts_known[i]);
+
+        if (known >> BITS != key)
+            continue;
+        *ret_bits = (unsigned) (known & ((1u << BITS) - 1));
+        return true;
+    }
+    return false;
 }
 
-static bool is_known(struct guard *guard, uint64_t mount)
+static unsigned look(int fd)
 {
-    for (size_t i = 0; i < GUARD_MOUNTS_KNOWN; i++)
-        if (atomic_load(&guard->mounts_known[i]) == mount)
-            return true;
-    return false;
+    struct statvfs status;
+    const bool reads = fstatvfs(fd, &status) < 0 || (status.f_flag & ST_RDONLY) != 0;
+
+    return (guard_is_proc(fd) ? GUARD_MOUNT_PROC : 0) | (reads ? GUARD_MOUNT_READS : 0);
 }
 
 unsigned guard_mount_of(struct guard *guard, int fd)
 {
     uint64_t id = 0, key = 0;
-    bool proc;
+    unsigned bits = 0;
 
     if (!mount_of(fd, STATX_MNT_ID_UNIQUE, &key) && !mount_of(fd, STATX_MNT_ID, &key))
         return GUARD_MOUNT_FOREIGN | GUARD_MOUNT_PROC;
-    if (is_known(guard, met(key, false)))
-        return 0;
-    if (is_known(guard, met(key, true)))
-        return GUARD_MOUNT_PROC;
-    proc = guard_is_proc(fd);
+    if (is_known(guard, key, &bits))
+        return bits;
+    bits = look(fd);
     if (!mount_of(fd, STATX_MNT_ID, &id) || !is_listed(id))
-        return proc ? GUARD_MOUNT_FOREIGN | GUARD_MOUNT_PROC : GUARD_MOUNT_FOREIGN;
+        return GUARD_MOUNT_FOREIGN | bits;
     atomic_store(
         &guard->mounts_known[atomic_fetch_add(&guard->mounts_next, 1) % GUARD_MOUNTS_KNOWN],
-        met(key, proc));
-    return proc ? GUARD_MOUNT_PROC : 0;
+        key << BITS | bits);
+    return bits;
 }

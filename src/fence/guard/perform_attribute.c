@@ -67,9 +67,9 @@ static int read_whole(const struct guard_call *call, uint64_t address, uint64_t 
     return 0;
 }
 
-static int read_name(const struct guard_call *call, const struct form *form)
+static int read_name(struct guard_call *call, const struct form *form)
 {
-    struct guard_attribute *attribute = call->attribute;
+    struct guard_attribute *attribute = &call->attribute;
     int r;
 
     if ((call->flags & ~(unsigned) (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)) != 0)
@@ -81,9 +81,9 @@ static int read_name(const struct guard_call *call, const struct form *form)
     return attribute->name[0] == '\0' ? -ERANGE : 0;
 }
 
-static int read_value(const struct guard_call *call, const struct form *form)
+static int read_value(struct guard_call *call, const struct form *form)
 {
-    struct guard_attribute *attribute = call->attribute;
+    struct guard_attribute *attribute = &call->attribute;
     const uint64_t *args = call->args + form->value;
     struct whole whole = {.value = args[0]};
     int r = form->is_whole ? read_whole(call, args[0], args[1], &whole) : 0;
@@ -107,7 +107,7 @@ static int read_value(const struct guard_call *call, const struct form *form)
 /* By a path that leads to the object and no further, be it a symlink. */
 static int set(struct guard_call *call, int fd)
 {
-    const struct guard_attribute *attribute = call->attribute;
+    const struct guard_attribute *attribute = &call->attribute;
     char path[GUARD_FD_PATH_SIZE];
 
     guard_fd_path(fd, path);
@@ -117,7 +117,7 @@ static int set(struct guard_call *call, int fd)
 
 static int set_of_descriptor(struct guard_call *call, int fd)
 {
-    const struct guard_attribute *attribute = call->attribute;
+    const struct guard_attribute *attribute = &call->attribute;
 
     return fsetxattr(fd, attribute->name, attribute->value, (size_t) attribute->size,
                      attribute->flags);
@@ -128,12 +128,12 @@ static int remove_it(struct guard_call *call, int fd)
     char path[GUARD_FD_PATH_SIZE];
 
     guard_fd_path(fd, path);
-    return removexattr(path, call->attribute->name);
+    return removexattr(path, call->attribute.name);
 }
 
 static int remove_of_descriptor(struct guard_call *call, int fd)
 {
-    return fremovexattr(fd, call->attribute->name);
+    return fremovexattr(fd, call->attribute.name);
 }
 
 /* setxattrat of no path is fsetxattr: a descriptor that is a mere handle (O_PATH) does not do. */
@@ -173,7 +173,7 @@ int guard_perform_attribute(struct guard_call *call)
     if (fd < 0)
         return fd;
     way = ways[form->value == NO][by_fd];
-    if (!is_a_note(call->attribute->name))
+    if (!is_a_note(call->attribute.name))
         return guard_change_object(call, GUARD_CHMOD, TAKE_FD(fd), way);
     if (!guard_is_waiting(call->guard, call->id))
         return -EINTR;

@@ -18,6 +18,23 @@ static int call_result(int result)
     return result < 0 ? -errno : 0;
 }
 
+/* Folders are asked for that are there, and files to be removed that are not, more often than not:
+ * whoever is told so has done nothing, and nothing is judged. What cannot be told is judged. */
+static int look_for(const struct guard_place *place)
+{
+    struct stat status;
+
+    if (place->proc)
+        return -ENOTSUP;
+    return call_result(fstatat(place->fd, place->plain, &status, AT_SYMLINK_NOFOLLOW));
+}
+
+/* A file system that cannot be written to says that first. */
+static bool is_missing(const struct guard_place *place)
+{
+    return (place->mount & GUARD_MOUNT_READS) == 0 && look_for(place) == -ENOENT;
+}
+
 static int make(struct guard_call *call, const struct making *making)
 {
     const struct guard_place *place = &making->place;
@@ -85,6 +102,8 @@ int guard_perform_make(struct guard_call *call)
     if (r < 0)
         return r;
     r = guard_find(call, -1, call->dir_fd[which], call->path[which], &making.place);
+    if (r == 0 && making.op == GUARD_MKDIR && look_for(&making.place) == 0)
+        r = -EEXIST;
     if (r == 0 && making.op != GUARD_SYMLINK)
         guard_wear_umask(call);
     if (r == 0)
@@ -131,6 +150,10 @@ int guard_perform_unlink(struct guard_call *call)
 
     if (strcmp(call->row->name, "rmdir") == 0)
         call->flags = AT_REMOVEDIR;
+    if ((call->flags & ~(unsigned) AT_REMOVEDIR) != 0)
+        return -EINVAL;
     r = guard_find(call, -1, call->dir_fd[0], call->path[0], &place);
-    return r < 0 ? r : guard_locked(call, unlink_step, &place);
+    if (r < 0)
+        return r;
+    return is_missing(&place) ? -ENOENT : guard_locked(call, unlink_step, &place);
 }

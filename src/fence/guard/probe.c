@@ -26,7 +26,7 @@ static const char folder[] = "/proc/wattle-probe"; /* where nothing can be made 
 
 static _Noreturn void child(int channel_fd)
 {
-    int fd = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : seccomp_load_guard();
+    int fd = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : seccomp_load_guarded();
 
     if (fd < 0)
         _exit(-fd < BROKEN ? -fd : BROKEN);

@@ -17,6 +17,7 @@ static size_t add(const struct guard_call *call, const struct guard_made_event *
 {
     const struct guard_settings *settings = &call->guard->settings;
 
+    atomic_store(&call->guard->has_recorded, true);
     return guard_made_add(settings->made, settings->made_size, event);
 }
 

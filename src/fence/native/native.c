@@ -125,16 +125,16 @@ static int enter_guard(const void *plan_, int channel_fd)
 
     if (plan->guard_rules == NULL)
         return FENCE_UNGUARDED;
-    listener_fd = seccomp_load_guard();
+    listener_fd = seccomp_load_guarded();
     return listener_fd < 0 ? listener_fd : fd_send(channel_fd, listener_fd);
 }
 
-static int enter_command(const void *plan)
+static int enter_command(const void *plan, bool guarded)
 {
     const int r = native_capabilities_drop_last();
 
-    (void) plan;
-    return r < 0 ? r : seccomp_load(SECCOMP_COMMAND);
+    (void) plan; /* the filter is the same for every policy */
+    return r < 0 || guarded ? r : seccomp_load(SECCOMP_COMMAND);
 }
 
 static const struct guard_rules *guard_rules(const void *plan)

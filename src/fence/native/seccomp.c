@@ -16,11 +16,11 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the filters are for l
 #if defined(__x86_64__) && !defined(__ILP32__)
 #define BAKED_COMMAND seccomp_baked_x86_64_command
 #define BAKED_INIT seccomp_baked_x86_64_init
-#define BAKED_GUARD seccomp_baked_x86_64_guard
+#define BAKED_GUARDED seccomp_baked_x86_64_guarded
 #elif defined(__aarch64__) && !defined(__ILP32__)
 #define BAKED_COMMAND seccomp_baked_aarch64_command
 #define BAKED_INIT seccomp_baked_aarch64_init
-#define BAKED_GUARD seccomp_baked_aarch64_guard
+#define BAKED_GUARDED seccomp_baked_aarch64_guarded
 #else
 #error "seccomp_table.h has no call numbers for this processor"
 #endif
@@ -39,18 +39,25 @@ static const struct program programs[] = {
     [SECCOMP_COMMAND] = {ARRAY_SIZE(BAKED_COMMAND), BAKED_COMMAND},
     [SECCOMP_INIT] = {ARRAY_SIZE(BAKED_INIT), BAKED_INIT},
 };
-static const struct program guard_program = {ARRAY_SIZE(BAKED_GUARD), BAKED_GUARD};
+static const unsigned long flags[] = {
+    [SECCOMP_COMMAND] = 0, [SECCOMP_INIT] = SECCOMP_FILTER_FLAG_TSYNC, /* one program in memory for
+                                                                          all threads */
+};
+static const struct program guarded_program = {ARRAY_SIZE(BAKED_GUARDED), BAKED_GUARDED};
 
 int seccomp_load(enum seccomp_program program)
 {
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &programs[program]) < 0)
-        return -errno;
-    return 0;
+    const long r =
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags[program], &programs[program]);
+
+    if (r > 0)
+        return -EAGAIN; /* the thread that could not follow */
+    return r < 0 ? -errno : 0;
 }
 
-int seccomp_load_guard(void)
+int seccomp_load_guarded(void)
 {
-    const long fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, GUARD_FLAGS, &guard_program);
+    const long fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, GUARD_FLAGS, &guarded_program);
 
     return fd < 0 ? -errno : (int) fd;
 }

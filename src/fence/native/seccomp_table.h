@@ -13,9 +13,10 @@
  * while compilers, debuggers and package managers need nearly everything else. What a later kernel
  * brings is refused all the same: a number that is not among those known here answers ENOSYS.
  *
- * A second table below, seccomp_guard_groups, is the filter of the guard (fence/guard/guard.h),
- * worn in addition: its groups may hand a call to the guard instead of refusing it. Where both
- * filters have a verdict the refusal wins.
+ * A second table below, seccomp_guard_groups, is what the guard (fence/guard/guard.h) adds: its
+ * groups may hand a call to the guard instead of refusing it. A guarded command wears one filter
+ * made of both tables, in which the rows here are read first, so that a refusal wins: two filters
+ * would take twice as long to load, and at each call.
  *
  * Tests see the low 32 bits of an argument alone. Every argument tested here is an int, an unsigned
  * int or a umode_t (of clone's flags the kernel reads the low half), so the kernel drops the high
@@ -105,6 +106,7 @@ struct seccomp_group {
 #define CALL_NEW_NAMESPACE                                                                         \
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |  \
      CLONE_NEWNET) /* not CLONE_NEWTIME: 0x80 is part of the exit signal in clone's flags */
+#define CALL_UNSHARES_NO_NAMESPACE (CLONE_FS | CLONE_FILES | CLONE_SYSVSEM)
 #define CALL_TIOCLINUX 0x541c
 #define CALL_SOCK_TYPE 0xf
 #define CALL_SOCK_PACKET 10
@@ -146,6 +148,8 @@ static const struct seccomp_group seccomp_groups[] = {
         .error = EPERM,
         .rules =
             {
+                {CALL("unshare", 272, 97), IF(MASKED(0, ~(uint32_t) CALL_UNSHARES_NO_NAMESPACE, 0)),
+                 .allow = true},
                 {CALL("unshare", 272, 97)},
                 {CALL("setns", 308, 268)},
                 {CALL("clone", 56, 220), IF(ANY_OF(0, CALL_NEW_NAMESPACE))},
@@ -325,9 +329,9 @@ static const struct seccomp_group seccomp_groups[] = {
     },
 };
 
-/* Worn by a command whose names are guarded, besides the filter above. Every call that makes a
- * name, takes one away, opens a file for writing or changes a mode goes to the guard, which
- * performs it. open comes first: it is asked most. */
+/* Of a command whose names are guarded, besides the rows above. Every call that makes a name, takes
+ * one away, opens a file for writing or changes a mode goes to the guard, which performs it. open
+ * comes first: it is asked most. */
 static const struct seccomp_group seccomp_guard_groups[] = {
     {
         .why = "opens that make or change a file. O_PATH does neither, whatever else is set",
