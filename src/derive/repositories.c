@@ -85,6 +85,7 @@ static const char *const linkable[] = {
     ".hg",
     ".hg/hgrc",
     ".jj",
+    ".jj/repo",
     ".sl",
     ".pijul",
 };

@@ -101,14 +101,24 @@ static void guards_git_in_every_form(void **state)
         ".GIT/HOOKS/pre-commit",
         "sub/.Git/Config",
         ".hg/hgrc",
+        ".jj/repo/config.toml",
+        "sub/.jj/repo/config-id",
+        ".jj/workspace-config.toml",
+        "sub/.jj/workspace-config-id",
     };
-    static const char *const partial[] = {".git/modules",     ".git/modules/x", ".git/worktrees",
-                                          ".git/worktrees/w", ".git/branches",  ".hg"};
+    static const char *const partial[] = {".git/modules",
+                                          ".git/modules/x",
+                                          ".git/worktrees",
+                                          ".git/worktrees/w",
+                                          ".git/branches",
+                                          ".hg",
+                                          ".jj",
+                                          ".jj/repo"};
     static const char *const free_names[] = {
-        ".git/HEAD",     ".git/tXa5Zi",           ".git/index.lock", ".git/objects/ab/cd",
-        ".git/info",     ".git/refs/heads/hooks", "hooks",           "config",
-        "git/hooks",     ".gitx/hooks",           ".github",         ".gitignore",
-        ".git/foo/hooks"};
+        ".git/HEAD",      ".git/tXa5Zi",           ".git/index.lock", ".git/objects/ab/cd",
+        ".git/info",      ".git/refs/heads/hooks", "hooks",           "config",
+        "git/hooks",      ".gitx/hooks",           ".github",         ".gitignore",
+        ".git/foo/hooks", ".jj/repo/store/type",   ".jj/working_copy"};
 
     for (size_t i = 0; i < ARRAY_SIZE(denied); i++)
         assert_int_equal(level(state, denied[i]), GUARD_DENY);

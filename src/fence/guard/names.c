@@ -60,7 +60,12 @@ const struct guard_name guard_names[] = {
     ANYWHERE(".hg/hgrc", BY_HG),
     ANYWHERE(".hg/hgrc-not-shared", BY_HG),
     ANYWHERE(".hg/sharedpath", BY_HG),
+    /* Before 0.38 jj read these; it takes over what it finds there until the owner's own settings
+     * have an entry for the folder, which the two ids name. */
     ANYWHERE(".jj/repo/config.toml", BY_JJ),
+    ANYWHERE(".jj/repo/config-id", BY_JJ),
+    ANYWHERE(".jj/workspace-config.toml", BY_JJ),
+    ANYWHERE(".jj/workspace-config-id", BY_JJ),
     ANYWHERE(".sl/config", BY_SL),
     ANYWHERE(".pijul/config", BY_PIJUL),
     /* the shell */
