@@ -1,313 +1,22 @@
-/* Calls with hostile strings, performed by the guard's own code in this process: no filter, no
- * notification. Lines of "CALL FLAGS PATH" or "CALL FLAGS PATH PATH" (a tab between the paths). The
- * task that is said to make them is a child that sleeps in a folder made for it. After each input
- * no guarded name may be there, and no descriptor may be left.
- *
- * Landlock keeps what is performed in that folder, and root is given up; without Landlock nothing
- * is performed. The linker gives the names in __wrap_ the place of the guard's. */
-#include "base/cleanup.h"
-#include "fence/guard/guard_priv.h"
+/* Calls with hostile strings, one after the other. After each input no guarded name may be there,
+ * and no descriptor may be left. */
 #include "fuzz.h"
+#include "perform_world.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
-#include <linux/landlock.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#define LINE_SIZE 600
-#define NOBODY 65534
-#define WRITES                                                                                     \
-    (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |                               \
-     LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | \
-     LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |   \
-     LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER)
-
-bool __wrap_guard_is_waiting(const struct guard *guard, uint64_t id);
-void __wrap_guard_answer(const struct guard *guard, uint64_t id, int64_t value, int error);
-void __wrap_guard_answer_fd(const struct guard *guard, uint64_t id, int fd, bool cloexec);
-int __wrap_guard_open_later(struct guard_call *call, int fd, unsigned flags);
-
-bool __wrap_guard_is_waiting(const struct guard *guard, uint64_t id)
-{
-    (void) guard;
-    (void) id;
-    return true;
-}
-
-void __wrap_guard_answer(const struct guard *guard, uint64_t id, int64_t value, int error)
-{
-    (void) guard;
-    (void) id;
-    (void) value;
-    (void) error;
-}
-
-void __wrap_guard_answer_fd(const struct guard *guard, uint64_t id, int fd, bool cloexec)
-{
-    (void) guard;
-    (void) id;
-    (void) cloexec;
-    (void) close(fd);
-}
-
-/* What would wait for another side. */
-int __wrap_guard_open_later(struct guard_call *call, int fd, unsigned flags)
-{
-    (void) call;
-    (void) flags;
-    (void) close(fd);
-    return -EAGAIN;
-}
-
-static const struct op {
-    char letter;
-    struct guard_row row;
-} ops[] = {
-    {'o', {.name = "open", .gives_fd = true, .perform = guard_perform_open}},
-    {'d', {.name = "mkdir", .perform = guard_perform_make}},
-    {'n', {.name = "mknod", .perform = guard_perform_make}},
-    {'s', {.name = "symlink", .perform = guard_perform_make}},
-    {'l', {.name = "link", .perform = guard_perform_link}},
-    {'r', {.name = "rename", .perform = guard_perform_rename}},
-    {'u', {.name = "unlink", .perform = guard_perform_unlink}},
-    {'c', {.name = "chmod", .perform = guard_perform_chmod}},
-    {'t', {.name = "truncate", .perform = guard_perform_truncate}},
-};
-
-/* One for the process; a fuzzer has no other place to keep it. */
-static struct {
-    struct guard guard;
-    struct guard_call call;
-    char top[64];
-    int top_fd;
-    pid_t task;
-    bool ready, useless;
-} world;
-
-static void expect(bool ok, const char *what)
-{
-    if (ok)
-        return;
-    (void) fprintf(stderr, "%s\n", what);
-    abort();
-}
-
-/* ---- the folder -------------------------------------------------------------------------------
- */
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
-{
-    (void) status;
-    (void) type;
-    if (where->level > 0)
-        (void) remove(path);
-    return 0;
-}
-
-static void fresh_tree(void)
-{
-    static const char *const folders[] = {"a",   "a/b",     ".git",        ".git/hooks",
-                                          ".hg", ".claude", ".git/modules"};
-    static const char *const files[] = {"file", "a/f", ".git/HEAD"};
-
-    (void) nftw(world.top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
-        (void) mkdirat(world.top_fd, folders[i], 0755);
-    for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-        (void) close(openat(world.top_fd, files[i], O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
-}
-
-static int check_one(const char *path, const struct stat *status, int type, struct FTW *where)
-{
-    static const char *const never[] = {"/.hg/hgrc", "/.hg/sharedpath", "/.git/commondir",
-                                        "/.claude/settings.json"};
-    const char *hooks = strcasestr(path, "/.git/hooks/");
-    const size_t size = strlen(path);
-
-    (void) status;
-    (void) type;
-    for (size_t i = 0; i < ARRAY_SIZE(never); i++) {
-        const size_t length = strlen(never[i]);
-
-        expect(size < length || strcasecmp(path + size - length, never[i]) != 0, path);
-    }
-    expect(hooks == NULL || (size > 7 && strcmp(path + size - 7, ".sample") == 0), path);
-    expect(where->level != 1 || strcasecmp(path + where->base, ".envrc") != 0, path);
-    return 0;
-}
-
-static unsigned count_descriptors(void)
-{
-    AUTO_CLOSEDIR DIR *folder = opendir("/proc/self/fd");
-    unsigned count = 0;
-
-    while (folder != NULL && readdir(folder) != NULL)
-        count++;
-    return count;
-}
-
-/* ---- the world --------------------------------------------------------------------------------
- */
-
-static int confine(void)
-{
-    const struct landlock_ruleset_attr all = {.handled_access_fs = WRITES};
-    const int ruleset = (int) syscall(SYS_landlock_create_ruleset, &all, sizeof all, 0);
-    struct landlock_path_beneath_attr beneath = {.allowed_access = WRITES};
-    int r = -1;
-
-    if (ruleset < 0)
-        return -1;
-    beneath.parent_fd = open(world.top, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0) == 0 &&
-        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
-        r = (int) syscall(SYS_landlock_restrict_self, ruleset, 0);
-    (void) close(beneath.parent_fd);
-    (void) close(ruleset);
-    return r;
-}
-
-static void end_world(void)
-{
-    (void) kill(world.task, SIGKILL);
-    (void) nftw(world.top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    (void) rmdir(world.top);
-}
-
-static int make_locks(void)
-{
-    char path[] = "/tmp/wattle-lock-XXXXXX";
-    const int first = mkostemp(path, O_CLOEXEC);
-
-    for (size_t i = 0; i < GUARD_LOCKS; i++)
-        world.guard.settings.lock_fds[i] = open(path, O_RDWR | O_CLOEXEC);
-    (void) close(first);
-    return unlink(path);
-}
-
-/* The task begins in the folder. The fuzzer stays where it is: it has yet to read its corpus. */
-static void start_task(void)
-{
-    AUTO_CLOSE int here_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-    expect(chdir(world.top) == 0, "no folder");
-    world.task = fork();
-    if (world.task == 0) {
-        (void) prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        for (;;)
-            (void) pause();
-    }
-    expect(world.task > 0 && fchdir(here_fd) == 0, "no task");
-}
-
-static void make_world(void)
-{
-    struct guard_rules *rules = guard_rules_new();
-    struct err err = {0};
-
-    world.ready = true;
-    (void) snprintf(world.top, sizeof world.top, "/tmp/wattle-perform-XXXXXX");
-    expect(rules != NULL && mkdtemp(world.top) != NULL && make_locks() == 0, "no folder");
-    if (geteuid() == 0)
-        expect(chown(world.top, NOBODY, NOBODY) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
-                   setresuid(NOBODY, NOBODY, NOBODY) == 0 &&
-                   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0,
-               "cannot become nobody");
-    world.top_fd = open(world.top, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    expect(world.top_fd >= 0, "no folder");
-    expect(guard_rules_add_zone(rules, world.top, false, &err) == 0, err.what);
-    world.useless = confine() < 0;
-    start_task();
-    (void) atexit(end_world);
-    world.guard.settings.rules = rules;
-    world.guard.settings.listener_fd = -1;
-    world.guard.settings.umask = 022;
-    world.guard.pid = getpid();
-    world.guard.fds_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    expect(world.guard.fds_fd >= 0, "no /proc/self/fd");
-    (void) umask(022);
-    (void) pthread_mutex_init(&world.guard.denied_mutex, NULL);
-    (void) pthread_mutex_init(&world.guard.made_mutex, NULL);
-    (void) pthread_mutex_init(&world.guard.blocked_mutex, NULL);
-    world.call.guard = &world.guard;
-    world.call.lock.fd = world.guard.settings.lock_fds[0];
-    world.call.umask_now = 022;
-}
-
-/* ---- one call ---------------------------------------------------------------------------------
- */
-
-static const struct op *find_op(char letter)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
-        if (ops[i].letter == letter)
-            return &ops[i];
-    return NULL;
-}
-
-static void take_line(char *line)
-{
-    const struct op *op = find_op(line[0]);
-    struct guard_call *call = &world.call;
-    char *rest = NULL;
-    char *other;
-    int r;
-
-    if (op == NULL || line[1] != ' ')
-        return;
-    call->flags = (unsigned) strtoul(line + 2, &rest, 16);
-    if (rest == NULL || *rest != ' ')
-        return;
-    other = strchr(++rest, '\t');
-    if (other != NULL)
-        *other++ = '\0';
-    (void) snprintf(call->path[0], PATH_MAX, "%s", rest);
-    (void) snprintf(call->path[1], PATH_MAX, "%s", other != NULL ? other : "");
-    guard_settle(call, false);
-    call->row = &op->row;
-    call->tid = world.task;
-    call->dir_fd[0] = call->dir_fd[1] = AT_FDCWD;
-    call->mode = op->letter == 'n' ? S_IFIFO | 0644 : 0755;
-    call->args[1] = 3;
-    r = op->row.perform(call);
-    if (r >= 0 && op->row.gives_fd) {
-        (void) !write(r, "PWNED\n", 6);
-        (void) close(r);
-    }
-}
-
-/* What never became whole, and what was made. */
-static void forget(void)
-{
-    for (unsigned i = 0; i < atomic_load(&world.guard.pending_count); i++) {
-        (void) close(world.guard.pending[i].fd);
-        (void) close(world.guard.pending[i].folder_fd);
-    }
-    atomic_store(&world.guard.pending_count, 0);
-    world.guard.made_count = 0;
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    char line[LINE_SIZE];
+    struct guard_call *call = &world.guard.calls[0];
+    char line[PERFORM_LINE_SIZE];
     unsigned before;
 
     if (!world.ready)
-        make_world();
+        perform_make_world();
     if (world.useless)
         return 0;
-    fresh_tree();
-    before = count_descriptors();
+    perform_fresh_tree();
+    before = perform_count_descriptors();
     for (size_t at = 0; at < size;) {
         const uint8_t *end = memchr(bytes + at, '\n', size - at);
         const size_t length = (end != NULL ? (size_t) (end - bytes) : size) - at;
@@ -315,13 +24,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         if (length < sizeof line) {
             memcpy(line, bytes + at, length);
             line[length] = '\0';
-            take_line(line);
+            perform_line(call, line);
         }
         at += length + 1;
     }
-    guard_settle(&world.call, true);
-    forget();
-    (void) nftw(world.top, check_one, 16, FTW_PHYS);
-    expect(count_descriptors() == before, "a descriptor is left");
+    guard_settle(call, true);
+    perform_forget();
+    perform_check();
+    perform_expect(perform_count_descriptors() == before, "a descriptor is left");
     return 0;
 }

@@ -211,8 +211,10 @@ int guard_lock_exclusive(struct guard_lock *lock)
     lock->hold = GUARD_HOLD_EXCLUSIVE;
     if (lock->board == NULL)
         r = guard_lock_map(lock->fd, &lock->board);
+    /* Exchanged, not stored: to read what the one before has left makes what he did in this process
+     * come before, which a lock of the kernel's does not say to a compiler. */
     if (lock->board != NULL)
-        atomic_store(&lock->board->closed, 1);
+        (void) atomic_exchange(&lock->board->closed, 1);
     if (r == 0)
         r = set(lock->fd, F_WRLCK, INSIDE, 1);
     if (r == 0 && lock->board != NULL)
