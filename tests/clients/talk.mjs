@@ -1,23 +1,7 @@
 // A conversation with `wattle mcp` by a real client: talk.mjs v1|v2|v2-auto. The current folder is a
-// pen in which `sleep` is granted. WATTLE_CLIENTS is the folder the packages were installed in.
+// pen in which `sleep` is granted.
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
-
-const require = createRequire(`${process.env.WATTLE_CLIENTS}/package.json`);
-const about = { name: "wattle-test", version: "1" };
-const makers = {
-    v1: () => {
-        const { Client } = require("@modelcontextprotocol/sdk/client/index.js");
-        const { StdioClientTransport } = require("@modelcontextprotocol/sdk/client/stdio.js");
-        return [new Client(about), StdioClientTransport];
-    },
-    v2: (options) => {
-        const { Client } = require("@modelcontextprotocol/client");
-        const { StdioClientTransport } = require("@modelcontextprotocol/client/stdio");
-        return [new Client(about, options), StdioClientTransport];
-    },
-    "v2-auto": () => makers.v2({ versionNegotiation: { mode: "auto" } }),
-};
+import { makers } from "./makers.mjs";
 
 const [client, Transport] = makers[process.argv[2]]();
 const call = async (name, given, options) => {

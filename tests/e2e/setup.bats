@@ -20,6 +20,11 @@ setup() {
         [gemini]=.gemini/settings.json)
 }
 
+teardown() {
+    "$WATTLE" host stop || true
+    rm -rf -- "$WORLD"
+}
+
 # setup_ CLIENT [OPTION...]: $status, $output, $stderr; nobody is at a terminal.
 setup_() {
     run --separate-stderr "$WATTLE" setup "$@" </dev/null
@@ -99,6 +104,33 @@ with_toml() {
         same "$(tail -n +2 words)" "$(printf '%s\n' mcp --pen "$PEN/a b \"c" --chat one)" "$client"
         same "$(stat -Lc %i "$(head -n1 words)")" "$(stat -Lc %i "$WATTLE")" "the program"
     done
+}
+
+# WATTLE_CLIENTS: where the packages of tests/clients were installed (.ci/run does).
+@test "a real client that has the entry which was written runs a command in the pen" {
+    local client file kind entry
+    [[ -n ${WATTLE_CLIENTS:-} ]] || cannot "WATTLE_CLIENTS names no folder with the clients"
+    need_tools node
+    for client in "${CLIENTS[@]}"; do
+        file=$HOME/${FILES[$client]}
+        setup_ "$client" --write --pen "$PEN" --chat "$client"
+        ended 0
+        with_toml "$client" || continue
+        mapfile -t entry < <(words "$client" "$file")
+        for kind in v1 v2 v2-auto; do
+            # Control: the folder is no pen yet, and the same client gets no command of it to run.
+            [[ $client != claude || $kind != v1 ]] || {
+                run ! node "$BATS_TEST_DIRNAME/../clients/entry.mjs" "$kind" "${entry[@]}"
+                said awaiting_approval
+                "$WATTLE" pens add "$PEN"
+            }
+            (cd "$OUT" && timeout 60 node "$BATS_TEST_DIRNAME/../clients/entry.mjs" "$kind" "${entry[@]}") >ran
+            holds ran "$PEN"
+        done
+    done
+    "$WATTLE" chats list >chats
+    grep -q claude chats
+    grep -q gemini chats
 }
 
 @test "what others wrote stays, in its order; the mode stays; a second time there is nothing to do" {
