@@ -2,22 +2,7 @@
 # wattle-host: its start and end, its doors, the owner's verbs. The cases are in host_cases.py and host_records.py.
 
 load lib
-
-setup() {
-    make_world
-    need_tools python3
-    [[ -x /usr/bin/python3 ]] || cannot "no /usr/bin/python3"
-}
-
-teardown() {
-    "$WATTLE" host stop || true
-    stop_outside
-    rm -rf -- "$WORLD"
-}
-
-case_of() {
-    WATTLE=$WATTLE /usr/bin/python3 -B "$BATS_TEST_DIRNAME/$1.py" "$2"
-}
+load lib_host
 
 @test "a record tells what a job made, changed and was refused, and under which policy" {
     case_of host_records what_a_job_made

@@ -3,22 +3,7 @@
 # mcp_runs.py (what may run) and mcp_ends.py (ends and output).
 
 load lib
-
-setup() {
-    make_world
-    need_tools python3
-    [[ -x /usr/bin/python3 ]] || cannot "no /usr/bin/python3"
-}
-
-teardown() {
-    "$WATTLE" host stop || true
-    stop_outside
-    rm -rf -- "$WORLD"
-}
-
-case_of() {
-    WATTLE=$WATTLE /usr/bin/python3 -B "$BATS_TEST_DIRNAME/$1.py" "$2"
-}
+load lib_host
 
 @test "five revisions of the protocol, of both eras, are spoken" {
     case_of mcp_cases both_eras
