@@ -479,6 +479,20 @@ static int read_owner(const struct derivation *work, struct err *err)
     return r == 0 ? derive_pointers_read(&pointers) : r;
 }
 
+/* What the owner opens for writing: repositories at its top, which is not looked through. */
+static int read_opened(const struct derivation *work, struct err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < policy_rules(work->policy); i++) {
+        const struct policy_rule *rule = policy_rule_at(work->policy, i);
+
+        if (rule->access == POLICY_WRITE && !rule->hold && !path_is_below(rule->path, work->pen))
+            r = derive_repository_beside(work, rule->path, err);
+    }
+    return r;
+}
+
 int derive_pointers_add(struct derivation *work, struct err *err)
 {
     int r = 0;
@@ -488,5 +502,7 @@ int derive_pointers_add(struct derivation *work, struct err *err)
     r = read_owner(work, err);
     if (r == 0 && work->tree != NULL && !str_equal(work->tree, work->pen))
         r = derive_repository_add(work, work->tree, err);
-    return r == 0 ? derive_repository_add(work, work->pen, err) : r;
+    if (r == 0)
+        r = derive_repository_add(work, work->pen, err);
+    return r == 0 ? read_opened(work, err) : r;
 }

@@ -33,6 +33,10 @@ const char *derive_pointers_text(const char *path, struct buf *buf);
 int derive_repository_add(const struct derivation *work, const char *top,
                           struct err *err) MUST_CHECK;
 
+/* The same for what is opened beside the pen, where `top` may also be a git folder itself. */
+int derive_repository_beside(const struct derivation *work, const char *top,
+                             struct err *err) MUST_CHECK;
+
 /* below.c: guards where symlinks at and below the guarded names (relative to the pen) lead. E2BIG
  * derive.pointers. */
 int derive_pointers_below(const struct derivation *work, const char *const *guarded, size_t count,

@@ -365,19 +365,40 @@ static int hold_bare(const struct derivation *work, const char *folder, struct e
 }
 
 /* Bare repositories, and the git folders of submodules, which the guard's table knows. */
+static int add_git_folder(const struct derivation *work, const char *folder, struct err *err)
+{
+    const int r = is_known_git_folder(folder) ? 0 : hold_bare(work, folder, err);
+
+    return r == 0 ? read_folder(work, folder, folder, err) : r;
+}
+
 static int add_folder(const struct derivation *work, const char *relative, struct err *err)
 {
     AUTO_FREE char *folder =
         relative[0] == '\0' ? strdup(work->pen) : path_join(work->pen, relative);
-    int r = 0;
 
     if (folder == NULL)
         return err_memory(err);
-    if (is_dot_git(relative))
-        return 0;
-    if (!is_known_git_folder(folder))
-        r = hold_bare(work, folder, err);
-    return r == 0 ? read_folder(work, folder, folder, err) : r;
+    return is_dot_git(relative) ? 0 : add_git_folder(work, folder, err);
+}
+
+/* As the guard tells one by what it holds. */
+static bool is_git_folder(const char *folder)
+{
+    AUTO_CLOSE int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct stat seen;
+
+    return fd >= 0 && fstatat(fd, "HEAD", &seen, AT_SYMLINK_NOFOLLOW) == 0 &&
+           ((fstatat(fd, "objects", &seen, AT_SYMLINK_NOFOLLOW) == 0 &&
+             fstatat(fd, "refs", &seen, AT_SYMLINK_NOFOLLOW) == 0) ||
+            fstatat(fd, "commondir", &seen, AT_SYMLINK_NOFOLLOW) == 0);
+}
+
+int derive_repository_beside(const struct derivation *work, const char *top, struct err *err)
+{
+    const int r = derive_repository_add(work, top, err);
+
+    return r == 0 && is_git_folder(top) ? add_git_folder(work, top, err) : r;
 }
 
 int derive_pointers_nested(const struct derive_owner *owner, struct policy *policy,

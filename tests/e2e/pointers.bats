@@ -13,12 +13,13 @@ setup() {
     git config --global user.name x
     git config --global user.email x@x
     MARK=$WORLD/ran
+    OPENED=() # options for what is opened beside the pen
 }
 
 # plant FILE: a job makes FILE, a program that leaves a mark.
 plant() {
     # shellcheck disable=SC2016 # for the shell inside
-    inside "${@:2}" -- bash -c 'mkdir -p "$(dirname "$1")" && printf "#!/bin/sh\ntouch %s\ncat\nexit 0\n" "$2" >"$1" && chmod +x "$1"' \
+    inside "${OPENED[@]}" "${@:2}" -- bash -c 'mkdir -p "$(dirname "$1")" && printf "#!/bin/sh\ntouch %s\ncat\nexit 0\n" "$2" >"$1" && chmod +x "$1"' \
         plant "$1" "$MARK"
 }
 
@@ -79,6 +80,47 @@ commit_in() {
     held bare/h/post-update git -C main push -q ../bare HEAD:refs/heads/$RANDOM
     git -C bare config --unset core.hooksPath
     held bare/hooks/post-update git -C main push -q ../bare "HEAD:refs/heads/x$RANDOM"
+}
+
+@test "settings of repositories that --rw opens, bare ones too" {
+    local beside=$OUT/beside
+    git init -q "$beside"
+    OPENED=(--rw "$beside")
+    git -C "$beside" config core.hooksPath h
+    held "$beside/h/pre-commit" commit_in "$beside"
+    git -C "$beside" config --unset core.hooksPath
+    git -C "$beside" config core.fsmonitor ./mon
+    held "$beside/mon" git -C "$beside" status
+    git config --global core.hooksPath .githooks
+    held "$beside/.githooks/pre-commit" commit_in "$beside"
+    git config --global --unset core.hooksPath
+    inside "${OPENED[@]}" -- touch "$beside/h" "$beside/other" # counter-control: nothing names it now
+    ended 0
+
+    git clone -q --bare "$beside" "$OUT/bare"
+    OPENED=(--rw "$OUT/bare")
+    git -C "$OUT/bare" config core.hooksPath h
+    held "$OUT/bare/h/post-update" git -C "$beside" push -q "$OUT/bare" "HEAD:refs/heads/x$RANDOM"
+}
+
+@test "--guard detect holds the settings and hooks of a bare repository that --rw opens" {
+    local hook=$OUT/bare/hooks/post-update text
+    git init -q --bare "$OUT/bare"
+    [[ -d $OUT/bare/hooks ]] || mkdir "$OUT/bare/hooks"
+    text=$(<"$OUT/bare/config")
+    for how in off detect; do
+        inside --rw "$OUT/bare" --guard "$how" -- bash -c 'cd "$1" && touch new; echo "[alias] x = !x" >>config; echo x >hooks/post-update' \
+            job "$OUT/bare"
+        present "$OUT/bare/new"
+        if [[ $how == off ]]; then # control
+            present "$hook"
+            [[ $(<"$OUT/bare/config") != "$text" ]]
+            rm "$hook"
+            printf '%s\n' "$text" >"$OUT/bare/config"
+        fi
+    done
+    absent "$hook"
+    same "$text" "$(<"$OUT/bare/config")"
 }
 
 @test "a .git file that names a git folder of another name" {

@@ -466,6 +466,26 @@ static void settings_of_other_programs_and_addresses_that_run_are_held(void **st
     assert_false(guards(world, "home/work/t/plain"));
 }
 
+static void what_is_opened_for_writing_has_pointers_too(void **state)
+{
+    struct world *world = *state;
+    const struct derive_flag_path opened[] = {{.path = "../lib", .access = POLICY_WRITE},
+                                              {.path = "../bare", .access = POLICY_WRITE}};
+    const struct derive_flag_path shown = {.path = "../lib", .access = POLICY_READ};
+
+    make_git(world, "home/work/lib/.git", "[core]\n\thooksPath = h\n");
+    make_git(world, "home/work/bare", "[core]\n\tfsmonitor = ./mon\n");
+    make_file(world, "home/work/lib/env", "", 0644);
+    make_link(world, "home/work/lib/.envrc", "env");
+    derive(world, &(struct derive_request){.paths = opened, .path_count = ARRAY_SIZE(opened)});
+    assert_true(guards(world, "home/work/lib/h"));
+    assert_true(guards(world, "home/work/lib/env"));
+    assert_true(guards(world, "home/work/bare/mon"));
+    assert_true(guards(world, "home/work/bare/hooks"));
+    derive(world, &(struct derive_request){.paths = &shown, .path_count = 1});
+    assert_false(guards(world, "home/work/lib/h")); /* no job writes there */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -478,6 +498,7 @@ int main(void)
         WORLD_TEST(programs_and_files_that_settings_name_are_held),
         WORLD_TEST(a_configuration_that_cannot_be_read_whole_is_refused),
         WORLD_TEST(nested_repositories_have_pointers_too),
+        WORLD_TEST(what_is_opened_for_writing_has_pointers_too),
         WORLD_TEST(too_many_are_refused_by_name),
         WORLD_TEST(settings_of_other_programs_and_addresses_that_run_are_held),
         cmocka_unit_test(every_setting_that_speaks_of_a_program_was_looked_at),
