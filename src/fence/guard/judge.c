@@ -438,21 +438,27 @@ static bool is_work_tree_above(const struct guard_place *place, unsigned up)
            fstatat(place->fd, path, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode);
 }
 
+static bool has_work_tree_within(const struct guard_place *place, unsigned levels)
+{
+    for (unsigned up = 0; up < levels; up++)
+        if (is_work_tree_above(place, up))
+            return true;
+    return false;
+}
+
 /* In a git folder of any name, at any depth; a linked work tree that lies in one is no part of it.
- */
+ * Nearly always there is none, and that is one look at each level. */
 static bool lies_in_git(const struct guard_place *place, const struct guard_class *class)
 {
-    bool in_tree = false;
-    unsigned depth = 0;
+    unsigned depth = 0, up = 0;
 
+    if (class->in_git)
+        return true;
     for (const char *at = place->location; *at != '\0'; at++)
         depth += *at == '/';
-    for (unsigned up = 0; !class->in_git && up < depth; up++) {
-        if (is_bare_above(place, up))
-            return !in_tree || goes_by_gits_own(place, up);
-        in_tree = in_tree || is_work_tree_above(place, up);
-    }
-    return class->in_git;
+    while (up < depth && !is_bare_above(place, up))
+        up++;
+    return up < depth && (!has_work_tree_within(place, up) || goes_by_gits_own(place, up));
 }
 
 /* What moves from one folder to another may come into or leave a git folder that only what it holds
