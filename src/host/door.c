@@ -196,12 +196,19 @@ static void on_timer_closed(uv_handle_t *timer)
     free_client(timer->data);
 }
 
+static void on_quiet_closed(uv_handle_t *timer)
+{
+    struct host_client *client = timer->data;
+
+    uv_close((uv_handle_t *) &client->patience, on_timer_closed);
+}
+
 /* Of the writes under way each has had its callback by now. */
 static void on_pipe_closed(uv_handle_t *pipe)
 {
     struct host_client *client = pipe->data;
 
-    uv_close((uv_handle_t *) &client->patience, on_timer_closed);
+    uv_close((uv_handle_t *) &client->quiet, on_quiet_closed);
 }
 
 void host_client_close(struct host_client *client)
@@ -252,7 +259,8 @@ static void on_connection(uv_stream_t *listener, int status)
     rpc_reader_init(&client->reader);
     (void) uv_pipe_init(&host->loop, &client->pipe, 0);
     (void) uv_timer_init(&host->loop, &client->patience);
-    client->pipe.data = client->patience.data = client;
+    (void) uv_timer_init(&host->loop, &client->quiet);
+    client->pipe.data = client->patience.data = client->quiet.data = client;
     if (host->ending || uv_accept(listener, (uv_stream_t *) &client->pipe) < 0 ||
         !is_owner(client) ||
         uv_read_start((uv_stream_t *) &client->pipe, chunk_make, on_read) < 0) {

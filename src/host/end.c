@@ -133,6 +133,7 @@ void host_job_finish(struct host_job *job, enum store_job_state state)
     if (job->admission != NULL)
         admit_forget(TAKE_PTR(job->admission));
     job->step = HOST_JOB_OVER;
+    host_turn_used(job->host, job->record.turn);
     job->record.state = state;
     job->record.ended_ms = clock_wall_ms();
     written = write_end(job);

@@ -37,6 +37,7 @@ enum { EXIT_BUSY = 3, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 const struct host_limits host_default_limits = {
     .idle_ms = 600000,
+    .turn_idle_ms = 1800000,
     .hello_ms = 10000,
     .half_ms = 30000,
     .foreground_ms = 45000,
@@ -258,6 +259,7 @@ static int read_limits(struct host *host, struct err *err)
     limits->foreground_ms = given(limits->foreground_ms, said->foreground_ms);
     limits->records = given(limits->records, said->records);
     limits->idle_ms = given(limits->idle_ms, said->idle_ms);
+    limits->turn_idle_ms = given(limits->turn_idle_ms, said->turn_idle_ms);
     limits->copy_bytes = given(limits->copy_bytes, said->copy_bytes);
     return check_limits(limits, err);
 }

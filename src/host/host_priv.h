@@ -29,6 +29,7 @@
 /* What the owner may set; these are the defaults (C3, C5). */
 struct host_limits {
     uint64_t idle_ms;       /* without clients and jobs, until the host ends */
+    uint64_t turn_idle_ms;  /* without a call and a job of it, until a turn ends */
     uint64_t hello_ms;      /* for the first message */
     uint64_t half_ms;       /* for the rest of a message */
     uint64_t foreground_ms; /* a run is waited for */
@@ -83,6 +84,7 @@ struct host_client {
     enum rpc_door door;
     uv_pipe_t pipe;
     uv_timer_t patience;
+    uv_timer_t quiet; /* turn.c: until an idle turn ends */
     struct rpc_reader reader;
     struct host_request *requests; /* a list */
     unsigned request_count;
@@ -160,5 +162,7 @@ host_method host_grants_add, host_grants_list, host_grants_remove;
  * that their connections are good for. How many there were. */
 unsigned host_turns_halt(struct host *host, const char *pen, const char *chat, const char *why);
 void host_turn_end(struct host_client *client, const char *why); /* the client's end */
+/* Something was asked of a turn, or a job of it is over: the time until it is idle begins anew. */
+void host_turn_used(struct host *host, const char *id);
 
 #endif

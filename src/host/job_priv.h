@@ -79,7 +79,8 @@ void host_job_say_hints(struct host_job *job, int exit_code);
 
 struct host_turn {
     char id[STORE_ID_SIZE], chat[STORE_ID_SIZE];
-    struct store_pen pen;         /* id "": unknown */
+    char before[STORE_ID_SIZE];   /* the one that was idle for too long; "": none was */
+    struct store_pen pen;         /* id "": unknown, or none since */
     char *path, *leads_to, *name; /* as it was begun: an unknown pen may be made later; leads_to
                                      NULL: not said */
     bool ended;                   /* by the owner: all that is asked from then on is refused */

@@ -74,11 +74,13 @@ static int begin(struct host_client *client, const char *path, const char *leads
     r = turn->path == NULL || turn->name == NULL || (leads_to != NULL && turn->leads_to == NULL)
             ? err_memory(err)
             : enter(client->host, turn, err);
-    if (r < 0)
+    if (r < 0) {
         free_turn(turn);
-    else
-        client->turn = turn;
-    return r;
+        return r;
+    }
+    client->turn = turn;
+    host_turn_used(client->host, turn->id);
+    return 0;
 }
 
 static int refuse_ended(struct err *err)
@@ -94,6 +96,7 @@ static int check_turn(const struct host_client *client, struct err *err)
 {
     if (client->turn == NULL)
         return err_set(err, EINVAL, "host.turn", "'turn.begin' has to come first");
+    host_turn_used(client->host, client->turn->id);
     return client->turn->ended ? refuse_ended(err) : 0;
 }
 
@@ -150,6 +153,42 @@ static void stop_turn(struct host_client *client, const char *why)
     host_jobs_halt(host, id, why); /* an answer may close the client, and free its turn */
     (void) !store_turn_end(host->store, id, why, NULL);
 }
+
+/* ---- idle turns ------------------------------------------------------------------------------ */
+
+static bool has_jobs(const struct host *host, const char *turn)
+{
+    for (const struct host_job *job = host->jobs; job != NULL; job = job->next) {
+        if (job->step != HOST_JOB_OVER && str_equal(job->record.turn, turn))
+            return true;
+    }
+    return false;
+}
+
+/* The connection stays, and its next command begins another turn: see enter_late(). */
+static void on_quiet(uv_timer_t *timer)
+{
+    struct host_client *client = timer->data;
+    struct host_turn *turn = client->turn;
+
+    if (turn == NULL || turn->id[0] == '\0' || turn->ended || has_jobs(client->host, turn->id))
+        return; /* the end of a job begins the time anew */
+    (void) !store_turn_end(client->host->store, turn->id, "nothing was asked for long", NULL);
+    memcpy(turn->before, turn->id, sizeof turn->before);
+    turn->id[0] = turn->chat[0] = '\0';
+    store_pen_free(&turn->pen);
+    turn->pen = (struct store_pen){.path = NULL};
+}
+
+void host_turn_used(struct host *host, const char *id)
+{
+    for (struct host_client *client = host->clients; client != NULL; client = client->next) {
+        if (client->turn != NULL && !client->closing && str_equal(client->turn->id, id))
+            (void) uv_timer_start(&client->quiet, on_quiet, host->limits.turn_idle_ms, 0);
+    }
+}
+
+/* ---- the owner's word ------------------------------------------------------------------------ */
 
 unsigned host_turns_halt(struct host *host, const char *pen, const char *chat, const char *why)
 {
@@ -265,13 +304,17 @@ static int read_wish(const struct host_limits *limits, const json_t *params,
     return wish->working_directory == NULL || wish->request == NULL ? err_memory(err) : 0;
 }
 
-/* The folder may be a pen by now. */
+/* The folder may be a pen by now; or the turn before was idle for too long. */
 static int enter_late(struct host_client *client, struct err *err)
 {
-    const int r = enter(client->host, client->turn, err);
+    const char *before = client->turn->before;
+    int r = check_after(client->host, before[0] == '\0' ? NULL : before, err);
 
+    if (r == 0)
+        r = enter(client->host, client->turn, err);
     if (r < 0 || client->turn->id[0] == '\0')
         return r;
+    host_turn_used(client->host, client->turn->id);
     host_tell(client, "turn.began", json_pack("{s:s}", "turn", client->turn->id));
     return client->turn != NULL ? 0 : err_set(err, EPIPE, "host.gone", "the client is gone");
 }

@@ -374,6 +374,7 @@ static const struct settings_key host_keys[] = {
     KEY("wattle.host.foreground", read_duration, OWNER_ONLY, VALUE(host.foreground_ms)),
     KEY("wattle.host.records", read_count, OWNER_ONLY, VALUE(host.records), .most = RECORDS_MAX),
     KEY("wattle.host.idle", read_duration, OWNER_ONLY, VALUE(host.idle_ms)),
+    KEY("wattle.host.turnIdle", read_duration, OWNER_ONLY, VALUE(host.turn_idle_ms)),
     KEY("wattle.host.copySize", read_size, OWNER_ONLY, VALUE(host.copy_bytes)),
     {.path = NULL},
 };

@@ -22,6 +22,7 @@ struct settings_host {
     uint64_t foreground_ms; /* a call is waited for */
     uint64_t records;       /* kept of a pen */
     uint64_t idle_ms;       /* until the host ends */
+    uint64_t turn_idle_ms;  /* until a turn ends */
     uint64_t copy_bytes;    /* of one command that jobs could change */
 };
 

@@ -9,6 +9,10 @@ load lib_host
     case_of admit_cases limits_are_the_owners
 }
 
+@test "an idle turn ends, and the next command begins another, unless the owner ended it" {
+    case_of admit_cases idle_turns_end
+}
+
 @test "the host reads its settings when it starts, and refuses those that make no sense" {
     case_of admit_cases limits_are_read_at_the_start
 }

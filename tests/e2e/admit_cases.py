@@ -57,6 +57,29 @@ def limits_are_the_owners():
     until(lambda: not hosts(), "an idle host ends")
 
 
+def idle_turns_end():
+    configure(host={"turnIdle": "1s"})
+    pen = pens_add()
+    grant(pen, "sleep")
+
+    def chat():
+        return wattle("chats", "list", "--json")["chats"][0]
+
+    with Client(PEN) as client, Client(PEN) as busy:
+        job = exited(client.run("pwd"))["job_id"]
+        number, _ = sleeping(busy)
+        until(lambda: chat()["open_turns"] == 1, "the idle turn ended, not the one that runs something")
+        assert busy.status(number)["state"] == "running"
+        refused(client.status(job))  # of a turn that is over
+        exited(client.run("pwd"))  # another one
+        assert chat()["turns"] == 3, chat()
+        busy.stop(number)
+        until(lambda: chat()["open_turns"] == 0, "both are idle")
+        wattle("chats", "end-turn", "--json", chat()["id"])  # of turns that ended by themselves too
+        for one in (client, busy):
+            refused(one.run("pwd"), "owner ended this turn")
+
+
 def limits_are_read_at_the_start():
     pens_add()
     configure(host={"deadlineMost": "5s"})

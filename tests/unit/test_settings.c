@@ -74,7 +74,7 @@ static void takes_every_key_there_is(void **state)
         " \"acceptSharedLinks\": true, \"path\": [\"/opt/a/bin\", \"~/b\"],"
         " \"host\": {\"turnJobs\": 1, \"jobs\": 2, \"deadlineLeast\": \"3s\","
         "            \"deadlineMost\": \"4s\", \"foreground\": \"5s\", \"records\": 6,"
-        "            \"idle\": \"7s\", \"copySize\": \"8K\"}}}");
+        "            \"idle\": \"7s\", \"turnIdle\": \"8s\", \"copySize\": \"8K\"}}}");
 
     (void) state;
     assert_int_equal(settings->limits.memory_bytes, 2147483648);
@@ -106,6 +106,7 @@ static void takes_every_key_there_is(void **state)
     assert_int_equal(settings->host.foreground_ms, 5000);
     assert_int_equal(settings->host.records, 6);
     assert_int_equal(settings->host.idle_ms, 7000);
+    assert_int_equal(settings->host.turn_idle_ms, 8000);
     assert_int_equal(settings->host.copy_bytes, 8192);
 }
 
