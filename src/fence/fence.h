@@ -76,8 +76,8 @@ bool fence_guards(const struct fence *fence);
 /* Those the guard decides by; NULL: names are not guarded. */
 const struct guard_rules *fence_guards_by(const struct fence *fence);
 /* In the vforked child, before fence_enter_command. Puts on the filter, which hands calls to the
- * guard, and sends its listener through `channel_fd`, one end of a socket pair whose other end pid 1
- * has. 0, FENCE_UNGUARDED when there is none, or -errno. */
+ * guard, and sends its listener through `channel_fd`, one end of a socket pair whose other end pid
+ * 1 has. 0, FENCE_UNGUARDED when there is none, or -errno. */
 int fence_enter_guard(const struct fence *fence, int channel_fd) MUST_CHECK;
 /* In pid 1, between the start of the command and fence_enter_init: takes the listener from the
  * other end and starts the guard, which performs nothing before guard_go (guard/guard.h). Of
