@@ -91,6 +91,7 @@ struct guard_call {
     struct guard *guard;
     const struct guard_row *row;
     struct guard_lock lock;
+    atomic_uint turn; /* odd while a call of this thread is under way: turns.c */
     mode_t umask_now; /* of this thread */
     struct {
         pid_t tid;
@@ -118,6 +119,8 @@ struct guard {
     int fds_fd;                /* O_PATH of /proc/self/fd */
     struct guard_board *board; /* of the lock */
     pthread_mutex_t gate;      /* held until guard_go */
+    atomic_uint taker;         /* of `calls`: whose thread takes the next call */
+    _Atomic uint32_t unwatched;
     atomic_bool umask_changed; /* some task has another one than the command started with */
     atomic_uint umask_calls;   /* how often a task has set its own */
     _Atomic uint64_t mounts_known[GUARD_MOUNTS_KNOWN]; /* of ours, as they were met */
@@ -169,6 +172,16 @@ void guard_answer(const struct guard *guard, uint64_t id, int64_t value, int err
 /* Puts `fd` into the task, closes it here and only then lets the task go on: a copy that outlives
  * the return makes programs see their own file busy. Closes in any case. */
 void guard_answer_fd(const struct guard *guard, uint64_t id, int fd, bool cloexec);
+
+/* ---- turns.c: which thread takes calls
+ * -----------------------------------------------------------
+ */
+
+bool guard_turn_is_mine(const struct guard_call *call);
+void guard_turn_wait(struct guard_call *call); /* until it is */
+/* Around each call that was taken. */
+void guard_turn_begin(struct guard_call *call);
+void guard_turn_end(struct guard_call *call);
 
 /* ---- task.c: what belongs to the task ----------------------------------------------------------
  */

@@ -203,9 +203,13 @@ static void *guard_main(void *context)
     (void) pthread_mutex_lock(&call->guard->gate);
     (void) pthread_mutex_unlock(&call->guard->gate);
     for (;;) {
+        if (!guard_turn_is_mine(call))
+            guard_turn_wait(call);
         memset(&notice, 0, sizeof notice);
         if (ioctl(call->guard->settings.listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &notice) == 0) {
+            guard_turn_begin(call);
             serve(call, &notice.notice);
+            guard_turn_end(call);
             continue;
         }
         /* ENOENT: it was killed before it was taken, or the last that wears the filter is gone. */
