@@ -169,20 +169,6 @@ static void *watch_main(void *context)
 /* ---- handing over ------------------------------------------------------------------------------
  */
 
-static int start_thread(pthread_t *thread, void *(*run)(void *context), void *context)
-{
-    pthread_attr_t attributes;
-    int error = pthread_attr_init(&attributes);
-
-    if (error != 0)
-        return -error;
-    (void) pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    (void) pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    error = pthread_create(thread, &attributes, run, context);
-    (void) pthread_attr_destroy(&attributes);
-    return -error;
-}
-
 /* Under the mutex, so that the thread is known before it can forget itself. */
 static int add(struct guard *guard, struct guard_blocked *blocked)
 {
@@ -192,11 +178,11 @@ static int add(struct guard *guard, struct guard_blocked *blocked)
     if (guard->blocked_count >= GUARD_BLOCKED_MAX)
         return -EAGAIN;
     if (!guard->watching)
-        r = start_thread(&watcher, watch_main, guard);
+        r = guard_start_thread(STACK_BYTES, watch_main, guard, &watcher);
     if (r < 0)
         return r;
     guard->watching = true;
-    r = start_thread(&blocked->thread, blocked_main, blocked);
+    r = guard_start_thread(STACK_BYTES, blocked_main, blocked, &blocked->thread);
     if (r < 0)
         return r;
     blocked->next = guard->blocked;

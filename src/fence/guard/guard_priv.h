@@ -173,6 +173,10 @@ void guard_answer(const struct guard *guard, uint64_t id, int64_t value, int err
  * the return makes programs see their own file busy. Closes in any case. */
 void guard_answer_fd(const struct guard *guard, uint64_t id, int fd, bool cloexec);
 
+/* A detached one. 0 or -errno. */
+int guard_start_thread(size_t stack_bytes, void *(*run)(void *context), void *context,
+                       pthread_t *ret_thread);
+
 /* ---- turns.c: which thread takes calls
  * -----------------------------------------------------------
  */

@@ -236,19 +236,27 @@ static int check_kernel(struct err *err)
     return 0;
 }
 
-static int start_thread(struct guard_call *call, struct err *err)
+int guard_start_thread(size_t stack_bytes, void *(*run)(void *context), void *context,
+                       pthread_t *ret_thread)
 {
     pthread_attr_t attributes;
-    pthread_t thread;
     int error = pthread_attr_init(&attributes);
 
-    if (error == 0) {
-        (void) pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-        (void) pthread_attr_setstacksize(&attributes, STACK_BYTES);
-        error = pthread_create(&thread, &attributes, guard_main, call);
-        (void) pthread_attr_destroy(&attributes);
-    }
-    return error == 0 ? 0 : err_set(err, error, "fence.guard-thread", "cannot start the guard");
+    if (error != 0)
+        return -error;
+    (void) pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    (void) pthread_attr_setstacksize(&attributes, stack_bytes);
+    error = pthread_create(ret_thread, &attributes, run, context);
+    (void) pthread_attr_destroy(&attributes);
+    return -error;
+}
+
+static int start_thread(struct guard_call *call, struct err *err)
+{
+    pthread_t thread;
+    const int r = guard_start_thread(STACK_BYTES, guard_main, call, &thread);
+
+    return r == 0 ? 0 : err_set(err, -r, "fence.guard-thread", "cannot start the guard");
 }
 
 /* The last is used by nobody's thread: guard_finish. */
