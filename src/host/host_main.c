@@ -32,6 +32,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define STORE_LOCK "host.lock" /* in the owner's state */
+
 enum { DAY_MS = 24 * 60 * 60 * 1000, REST_MS = 1000 };
 enum { EXIT_BUSY = 3, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
@@ -136,20 +138,37 @@ static void on_signal(uv_signal_t *signal, int number)
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-/* 1: another host has it. */
-static int take_lock(struct host *host, struct err *err)
+/* 1: another host has it. *ret_fd holds it for as long as the process lives. */
+static int take_lock(const char *folder, const char *name, int *ret_fd, struct err *err)
 {
-    AUTO_CLOSE int folder_fd = path_open_plain(AT_FDCWD, host->folder, O_PATH | O_DIRECTORY);
+    AUTO_CLOSE int folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     if (folder_fd < 0)
-        return err_set(err, -folder_fd, "host.folder", "cannot open '%s'", host->folder);
-    host->lock_fd = path_open_below(folder_fd, RPC_HOST_LOCK, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (host->lock_fd < 0)
-        return err_set(err, -host->lock_fd, "host.lock", "cannot open the host's lock");
-    if (flock(host->lock_fd, LOCK_EX | LOCK_NB) == 0)
+        return err_set(err, errno, "host.folder", "cannot open '%s'", folder);
+    *ret_fd = path_open_below(folder_fd, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (*ret_fd < 0)
+        return err_set(err, -*ret_fd, "host.lock", "cannot open the lock '%s/%s'", folder, name);
+    if (flock(*ret_fd, LOCK_EX | LOCK_NB) == 0)
         return 0;
-    return errno == EWOULDBLOCK ? 1
-                                : err_set(err, errno, "host.lock", "cannot take the host's lock");
+    if (errno == EWOULDBLOCK)
+        return 1;
+    return err_set(err, errno, "host.lock", "cannot take the lock '%s/%s'", folder, name);
+}
+
+/* Whoever has the lock of another folder, by another XDG_RUNTIME_DIR, has the same store: to one of
+ * two hosts the jobs of the other would be those of a dead one. */
+static int take_store(struct host *host, struct err *err)
+{
+    const char *folder = host->owner->state_dir;
+    const int r = take_lock(folder, STORE_LOCK, &host->store_lock_fd, err);
+
+    if (r != 1)
+        return r;
+    (void) err_set(err, EBUSY, "host.store-taken", "another host of yours has the store in '%s'",
+                   folder);
+    return err_hint(err,
+                    "it was started with another XDG_RUNTIME_DIR: use the same, or end it with "
+                    "'wattle host stop' there");
 }
 
 /* wattle-job lies beside us, also in a build folder. */
@@ -192,6 +211,9 @@ static int open_store(struct host *host, struct err *err)
 
     if (r < 0)
         return err_set(err, -r, "host.state", "cannot make '%s'", host->owner->state_dir);
+    r = take_store(host, err);
+    if (r < 0)
+        return r;
     r = store_open(host->owner->state_dir, &host->store, err);
     if (r == 0)
         r = store_finish_crashed(host->store, "the host was ended while it ran", &crashed, err);
@@ -266,7 +288,7 @@ static int read_limits(struct host *host, struct err *err)
 
 static int start(struct host *host, struct err *err)
 {
-    int r = take_lock(host, err);
+    int r = take_lock(host->folder, RPC_HOST_LOCK, &host->lock_fd, err);
 
     if (r == 0)
         r = find_job_program(host, err);
@@ -295,7 +317,7 @@ static int check(const char *state_dir)
 
 int main(int argc, char **argv)
 {
-    struct host host = {.limits = host_default_limits, .lock_fd = -1};
+    struct host host = {.limits = host_default_limits, .lock_fd = -1, .store_lock_fd = -1};
     struct err err = {0};
     int r;
 

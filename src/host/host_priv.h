@@ -62,7 +62,7 @@ struct host {
     struct store *store;
     char *folder; /* of the doors */
     char *job_program;
-    int lock_fd;
+    int lock_fd, store_lock_fd;
     uv_pipe_t doors[2]; /* by enum rpc_door */
     uv_signal_t signals[2];
     uv_timer_t idle, rest;

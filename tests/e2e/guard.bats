@@ -230,6 +230,26 @@ print("made", made > 0, "landed", landed)'
     [[ ! -s $WORLD/differences ]] || fail "differences: $(cat "$WORLD/differences")"
 }
 
+@test "a signal does not make umask() fail, and no file gets another mode by it" {
+    need_tools python3
+    works -- /usr/bin/python3 -c '
+import os, signal
+signal.signal(signal.SIGALRM, lambda *_: None)
+signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
+bad = 0
+def remove():
+    try: os.unlink("file")
+    except InterruptedError: remove()
+for _ in range(3000):
+    os.umask(0o022); os.umask(0o077)
+    fd = os.open("file", os.O_CREAT | os.O_WRONLY, 0o666)
+    bad += os.fstat(fd).st_mode & 0o077 != 0
+    os.close(fd); remove()
+signal.setitimer(signal.ITIMER_REAL, 0)
+print("bad", bad)'
+    same "$output" "bad 0"
+}
+
 @test "umask, descriptors at the limit, and a job's own seccomp filter" {
     works -- bash -ec 'umask 027; echo >a; mkdir d; umask 0; echo >b; umask 0777; (umask 077; echo >c)
         stat -c "%a %n" a d b c'

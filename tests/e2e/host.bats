@@ -48,6 +48,10 @@ load lib_host
     case_of host_records a_killed_host_loses_no_line
 }
 
+@test "one store has one host, also of another runtime folder" {
+    case_of host_cases one_store_one_host
+}
+
 @test "kill -9 of the host or of a client leaves no process and no record that runs" {
     case_of host_cases killed_at_any_time
 }

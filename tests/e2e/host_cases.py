@@ -4,6 +4,7 @@ The current folder is no pen yet."""
 import os
 import shutil
 import signal
+import subprocess
 import sys
 
 import cases  # noqa: F401, before mcp_talk: it says where that is
@@ -30,6 +31,28 @@ def killed_at_any_time():
     scratch = os.environ["HOME"] + "/.cache/wattle/scratch"
     until(lambda: not [name for name in os.listdir(scratch) if name.startswith("run-")],
           "scratch is swept")
+
+
+def one_store_one_host():
+    grant(pens_add(), "sleep")
+    client = Client(PEN)
+    number, word = sleeping(client)
+    elsewhere = os.environ["HOME"] + "/run"
+    os.mkdir(elsewhere, 0o700)
+
+    def elsewhere_runs(*words):
+        return subprocess.run([os.environ["WATTLE"], *words], text=True, capture_output=True, check=False,
+                              env={**os.environ, "XDG_RUNTIME_DIR": elsewhere})
+
+    ran = elsewhere_runs("jobs", "list")
+    assert ran.returncode != 0 and "another host of yours has the store" in ran.stderr, ran
+    assert wattle("jobs", "show", "--json", number)["state"] == "running"
+    assert processes_with(word)
+    wattle("host", "stop")
+    gone(word)
+    ran = elsewhere_runs("jobs", "list")
+    assert ran.returncode == 0 and number in ran.stdout, ran
+    assert elsewhere_runs("host", "stop").returncode == 0
 
 
 def twenty_at_once():

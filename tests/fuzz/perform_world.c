@@ -209,8 +209,10 @@ static void set_up_calls(void)
         call->guard = &world.guard;
         call->lock.fd = world.guard.settings.lock_fds[i];
         call->umask_now = 022;
-        call->pidfd = -1;
+        call->pidfd = call->known.status_fd = -1;
         guard_lock_sit(&call->lock, world.guard.board);
+        call->tid = world.task;
+        guard_wear_umask(call); /* keeps a descriptor of the task from now on */
     }
 }
 

@@ -352,6 +352,17 @@ static void nothing_types_into_a_terminal(void **state)
     expect_both("another size", number, (const uint64_t[6]){0, 0x80015412}, BPF_ALLOWED);
 }
 
+static void no_key_hides_or_locks_a_folder(void **state)
+{
+    static const int number[] = {16, 29};
+    static const uint64_t bad[] = {0x800c6613, 0xc0506617, 0xc0406618, 0xc0406619};
+
+    (void) state;
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        expect_both("ioctl", number, (const uint64_t[6]){3, bad[i]}, EPERM);
+    expect_both("a key's state", number, (const uint64_t[6]){3, 0xc080661a}, BPF_ALLOWED);
+}
+
 static void no_lease_makes_others_wait(void **state)
 {
     static const int number[] = {72, 25};
@@ -577,6 +588,7 @@ int main(void)
         cmocka_unit_test(clone_makes_no_namespace),
         cmocka_unit_test(unshare_makes_no_namespace),
         cmocka_unit_test(nothing_types_into_a_terminal),
+        cmocka_unit_test(no_key_hides_or_locks_a_folder),
         cmocka_unit_test(no_lease_makes_others_wait),
         cmocka_unit_test(only_four_socket_families_exist),
         cmocka_unit_test(netlink_is_for_routes_only),

@@ -82,7 +82,7 @@ static const struct call {
     {"fchmod", {91, 52}},       {"fchmodat", {268, 53}},       {"fchmodat2", {452, 452}},
     {"setxattr", {188, 5}},     {"lsetxattr", {189, 6}},       {"fsetxattr", {190, 7}},
     {"removexattr", {197, 14}}, {"lremovexattr", {198, 15}},   {"fremovexattr", {199, 16}},
-    {"setxattrat", {463, 463}}, {"removexattrat", {466, 466}}, {"umask", {95, 166}},
+    {"setxattrat", {463, 463}}, {"removexattrat", {466, 466}},
 };
 
 static const struct call by_argument[] = {
@@ -197,13 +197,15 @@ static void inner_domains_and_limits_of_others_are_refused(void **state)
     expect("limits of 1", by_argument[2].number, (const uint64_t[6]){1}, EPERM);
 }
 
-static void btrfs_makes_no_names_by_ioctl(void **state)
+static void no_ioctl_makes_or_seals_names(void **state)
 {
-    static const uint64_t bad[] = {0x50009401, 0x5000940e, 0x50009417, 0x50009418};
+    static const uint64_t bad[] = {0x50009401, 0x5000940e, 0x50009417, 0x50009418, 0x5000940f,
+                                   0x5000943f, 0x4008941a, 0x40086602, 0x401c5820, 0x40806685};
 
     (void) state;
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
         expect("ioctl", by_argument[3].number, (const uint64_t[6]){0, bad[i]}, EPERM);
+    expect("reading flags", by_argument[3].number, (const uint64_t[6]){0, 0x80086601}, BPF_ALLOWED);
     expect("another ioctl", by_argument[3].number, (const uint64_t[6]){0, 0x5401}, BPF_ALLOWED);
 }
 
@@ -223,7 +225,7 @@ int main(void)
         cmocka_unit_test(numbers_and_processors_nobody_read_do_not_exist),
         cmocka_unit_test(opens_that_may_write_are_performed),
         cmocka_unit_test(inner_domains_and_limits_of_others_are_refused),
-        cmocka_unit_test(btrfs_makes_no_names_by_ioctl),
+        cmocka_unit_test(no_ioctl_makes_or_seals_names),
         cmocka_unit_test(the_programs_are_well_formed),
     };
 

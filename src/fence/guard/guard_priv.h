@@ -94,11 +94,9 @@ struct guard_call {
     atomic_uint turn; /* odd while a call of this thread is under way: turns.c */
     mode_t umask_now; /* of this thread */
     struct {
-        pid_t tid;
-        unsigned umask_calls; /* before it was read */
-        mode_t umask;
-        uint64_t until_ms;
-    } known;         /* of the task that was asked about last */
+        pid_t tid; /* 0: nobody's */
+        int status_fd;
+    } known;         /* the task whose umask was asked for last */
     pid_t pidfd_tid; /* whose `pidfd` is; 0: nobody's */
     int pidfd;
     uint64_t id;
@@ -121,8 +119,6 @@ struct guard {
     pthread_mutex_t gate;      /* held until guard_go */
     atomic_uint taker;         /* of `calls`: whose thread takes the next call */
     _Atomic uint32_t unwatched;
-    atomic_bool umask_changed; /* some task has another one than the command started with */
-    atomic_uint umask_calls;   /* how often a task has set its own */
     _Atomic uint64_t mounts_known[GUARD_MOUNTS_KNOWN]; /* of ours, as they were met */
     atomic_uint mounts_next;
     atomic_bool has_recorded;
@@ -351,7 +347,6 @@ int guard_perform_chmod(struct guard_call *call);
 int guard_perform_fchmod(struct guard_call *call);
 int guard_perform_attribute(struct guard_call *call); /* {set,remove}xattr and their kin */
 int guard_perform_bind(struct guard_call *call);
-int guard_perform_umask(struct guard_call *call);
 
 /* perform_mode.c: O_PATH of what the first path is, by AT_EMPTY_PATH and AT_SYMLINK_NOFOLLOW. */
 int guard_find_flagged(struct guard_call *call, bool follow);

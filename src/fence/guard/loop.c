@@ -51,7 +51,6 @@ static const struct guard_row rows[] = {
     {466 /* removexattrat */, "removexattr", {0, NO}, {1, NO}, 2, NO, false, ATTRIBUTE},
     {SYS_truncate, "truncate", {NO, NO}, {0, NO}, NO, NO, false, guard_perform_truncate},
     {SYS_bind, "bind", {NO, NO}, {NO, NO}, NO, NO, false, guard_perform_bind},
-    {SYS_umask, "umask", {NO, NO}, {NO, NO}, NO, NO, false, guard_perform_umask},
 #ifdef SYS_renameat
     {SYS_renameat, "rename", {0, 2}, {1, 3}, NO, NO, false, RENAME},
 #endif
@@ -117,21 +116,6 @@ void guard_answer_fd(const struct guard *guard, uint64_t id, int fd, bool cloexe
         guard_answer(guard, id, number, 0);
     else
         guard_answer(guard, id, 0, number);
-}
-
-/* The only call that goes on by itself: its argument is a number, and nothing is decided by it. */
-int guard_perform_umask(struct guard_call *call)
-{
-    const struct seccomp_notif_resp answer = {
-        .id = call->id,
-        .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE,
-    };
-
-    if ((call->args[0] & 0777) != call->guard->settings.umask)
-        atomic_store(&call->guard->umask_changed, true);
-    (void) atomic_fetch_add(&call->guard->umask_calls, 1);
-    send_answer(call->guard, &answer);
-    return GUARD_LATER;
 }
 
 /* ---- one call ---------------------------------------------------------------------------------
@@ -269,7 +253,7 @@ static void set_up_calls(struct guard *guard)
         call->lock.fd = guard->settings.lock_fds[i];
         call->lock.board = guard->board;
         call->umask_now = guard->settings.umask;
-        call->pidfd = -1;
+        call->pidfd = call->known.status_fd = -1;
         if (i < GUARD_THREADS)
             guard_lock_sit(&call->lock, guard->board);
     }

@@ -18,7 +18,7 @@
 #define PAGE_SIZE 4096u /* the least there is: a read that ends at its end faults never halfway */
 #define FIRST_READ 256u /* most paths are shorter, and a page costs more to copy */
 #define STATUS_SIZE 2048
-#define UMASK_KNOWN_MS 10
+#define BEGINNING_SIZE 160 /* of a status: the name, each byte escaped, and the umask */
 
 /* ---- memory ------------------------------------------------------------------------------------
  */
@@ -263,42 +263,47 @@ void guard_task_program(pid_t tid, char *name, size_t size)
     (void) snprintf(name, size, "%s", text);
 }
 
-static uint64_t now_ms(void)
+/* From the beginning of the task's status, which is kept open for the next call of the same one:
+ * one that is gone fails, also when another has its number. */
+static ssize_t read_status(struct guard_call *call, char *text, size_t size)
 {
-    struct timespec now = {0};
+    char path[40];
 
-    (void) clock_gettime(CLOCK_MONOTONIC_COARSE, &now); /* costs no system call */
-    return (uint64_t) now.tv_sec * 1000u + (uint64_t) now.tv_nsec / 1000000u;
+    if (call->known.tid != call->tid) {
+        cleanup_close(&call->known.status_fd);
+        (void) snprintf(path, sizeof path, "/proc/%d/status", (int) call->tid);
+        call->known.status_fd = open(path, O_RDONLY | O_CLOEXEC);
+        call->known.tid = call->tid;
+    }
+    return pread(call->known.status_fd, text, size, 0);
 }
 
-/* Reading it costs as much as making the file, and tar, npm and the like make files by the thousand
- * after they have set theirs. What was read holds until any task calls umask, and for a moment at
- * most: the number of the task may be given to another one, and a thread that has been let go on
- * may take its time to set what it shares with this one. */
+/* Read anew for each call. To be told of each umask() instead would be cheaper, but a signal that
+ * comes before the call is taken makes it fail, which umask() never does, and nobody looks. */
 static mode_t umask_of_task(struct guard_call *call)
 {
-    const unsigned calls = atomic_load(&call->guard->umask_calls);
-    const uint64_t now = now_ms();
-    int number;
+    static const char key[] = "\nUmask:\t";
+    char text[BEGINNING_SIZE];
+    const char *at = NULL;
+    ssize_t n = 0;
 
-    if (call->known.tid == call->tid && call->known.umask_calls == calls &&
-        now < call->known.until_ms)
-        return call->known.umask;
-    number = guard_task_number(call->tid, "Umask:", 8);
-    call->known.tid = number < 0 ? 0 : call->tid;
-    call->known.umask_calls = calls;
-    call->known.until_ms = now + UMASK_KNOWN_MS;
-    call->known.umask = number < 0 ? 0777 : (mode_t) number & 0777; /* gone: nobody will see */
-    return call->known.umask;
+    for (int tries = 0; n <= 0 && tries < 2; tries++) {
+        n = read_status(call, text, sizeof text - 1);
+        if (n <= 0)
+            call->known.tid = 0;
+    }
+    text[n > 0 ? n : 0] = '\0';
+    at = strstr(text, key);
+    if (at == NULL)
+        return 0777; /* gone: nobody will see */
+    return (mode_t) strtol(at + strlen(key), NULL, 8) & 0777;
 }
 
 /* Not by masking the mode here: a folder's default ACL takes the place of the umask. */
 void guard_wear_umask(struct guard_call *call)
 {
-    mode_t mask = call->guard->settings.umask;
+    const mode_t mask = umask_of_task(call);
 
-    if (atomic_load(&call->guard->umask_changed))
-        mask = umask_of_task(call);
     if (mask == call->umask_now)
         return;
     (void) umask(mask);

@@ -119,6 +119,16 @@ struct seccomp_group {
 #define CALL_BTRFS_SUBVOL_CREATE 0x5000940eu
 #define CALL_BTRFS_SNAP_CREATE_V2 0x50009417u
 #define CALL_BTRFS_SUBVOL_CREATE_V2 0x50009418u
+#define CALL_BTRFS_SNAP_DESTROY 0x5000940fu
+#define CALL_BTRFS_SNAP_DESTROY_V2 0x5000943fu
+#define CALL_BTRFS_SUBVOL_SETFLAGS 0x4008941au
+#define CALL_SETFLAGS 0x40086602u       /* FS_IOC_SETFLAGS */
+#define CALL_SETXATTR_FLAGS 0x401c5820u /* FS_IOC_FSSETXATTR */
+#define CALL_ENABLE_VERITY 0x40806685u
+#define CALL_SET_ENCRYPTION_POLICY 0x800c6613u
+#define CALL_ADD_ENCRYPTION_KEY 0xc0506617u
+#define CALL_REMOVE_ENCRYPTION_KEY 0xc0406618u
+#define CALL_REMOVE_ENCRYPTION_KEYS 0xc0406619u /* of all users */
 
 #define NONE SECCOMP_NO_CALL
 
@@ -245,10 +255,17 @@ static const struct seccomp_group seccomp_groups[] = {
             },
     },
     {
-        .why = "terminals: typing into one that somebody else reads, or taking the console",
+        .why =
+            "terminals: typing into one that somebody else reads, or taking the console. And keys "
+            "of encrypted folders, for which a descriptor for reading is enough: a job could "
+            "hide names in a folder from the guard, or lock the owner's",
         .error = EPERM,
         .rules =
             {
+                {CALL("ioctl", 16, 29), IF(EQUALS(1, CALL_SET_ENCRYPTION_POLICY))},
+                {CALL("ioctl", 16, 29), IF(EQUALS(1, CALL_ADD_ENCRYPTION_KEY))},
+                {CALL("ioctl", 16, 29), IF(EQUALS(1, CALL_REMOVE_ENCRYPTION_KEY))},
+                {CALL("ioctl", 16, 29), IF(EQUALS(1, CALL_REMOVE_ENCRYPTION_KEYS))},
                 {CALL("ioctl", 16, 29), IF(EQUALS(1, TIOCSTI))},
                 {CALL("ioctl", 16, 29), IF(EQUALS(1, CALL_TIOCLINUX))},
                 {CALL("ioctl", 16, 29), IF(EQUALS(1, TIOCCONS))},
@@ -395,15 +412,6 @@ static const struct seccomp_group seccomp_guard_groups[] = {
             },
     },
     {
-        .why = "the guard makes files with the caller's umask: it must know of each change, "
-               "also of one back to what it was",
-        .notify = true,
-        .rules =
-            {
-                {CALL("umask", 95, 166)},
-            },
-    },
-    {
         .why = "the guard performs outside of a domain that a program puts on itself, and would "
                "give it more than it wants to have",
         .error = EPERM,
@@ -419,7 +427,8 @@ static const struct seccomp_group seccomp_guard_groups[] = {
             },
     },
     {
-        .why = "btrfs makes names by ioctl",
+        .why = "btrfs makes and removes names by ioctl; flags make names of another case the same; "
+               "verity seals a file by a descriptor for reading",
         .error = EPERM,
         .rules =
             {
@@ -427,6 +436,12 @@ static const struct seccomp_group seccomp_guard_groups[] = {
                 {CALL("ioctl", 16, 29), IF(EQUALS(1, CALL_BTRFS_SUBVOL_CREATE))},
                 {CALL("ioctl", 16, 29), IF(EQUALS(1, CALL_BTRFS_SNAP_CREATE_V2))},
                 {CALL("ioctl", 16, 29), IF(EQUALS(1, CALL_BTRFS_SUBVOL_CREATE_V2))},
+                {CALL("ioctl", 16, 29), IF(EQUALS(1, CALL_BTRFS_SNAP_DESTROY))},
+                {CALL("ioctl", 16, 29), IF(EQUALS(1, CALL_BTRFS_SNAP_DESTROY_V2))},
+                {CALL("ioctl", 16, 29), IF(EQUALS(1, CALL_BTRFS_SUBVOL_SETFLAGS))},
+                {CALL("ioctl", 16, 29), IF(EQUALS(1, CALL_SETFLAGS))},
+                {CALL("ioctl", 16, 29), IF(EQUALS(1, CALL_SETXATTR_FLAGS))},
+                {CALL("ioctl", 16, 29), IF(EQUALS(1, CALL_ENABLE_VERITY))},
             },
     },
 };
