@@ -342,6 +342,24 @@ while True:
     works -- ./attempt call 39
 }
 
+@test "keys of encrypted folders, flags and seals of files are not set by a descriptor for reading" {
+    need_tools python3
+    local ask='import fcntl, os
+fd = os.open(".", os.O_RDONLY)
+for request in (0x800c6613, 0xc0506617, 0xc0406618, 0xc0406619, 0x40086602, 0x401c5820, 0x40806685):
+    try: fcntl.ioctl(fd, request, bytes(256)); print("done")
+    except OSError as error: print("EPERM" if error.errno == 1 else "asked")'
+    mkdir folder
+    run python3 -c "import os; os.chdir('folder')
+$ask"
+    ended 0
+    [[ $output != *EPERM* ]] || fail "the kernel itself refuses some of them: $output"
+    works -- /usr/bin/python3 -c "$ask"
+    same "$(sort -u <<<"$output")" EPERM
+    works --guard off -- /usr/bin/python3 -c "$ask"
+    same "$(head -n 4 <<<"$output" | sort -u)" EPERM
+}
+
 @test "the 32-bit system call table is not a way around" {
     [[ $(uname -m) == x86_64 ]] || skip "for x86-64"
     with_attempts
