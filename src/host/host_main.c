@@ -141,10 +141,10 @@ static void on_signal(uv_signal_t *signal, int number)
 /* 1: another host has it. *ret_fd holds it for as long as the process lives. */
 static int take_lock(const char *folder, const char *name, int *ret_fd, struct err *err)
 {
-    AUTO_CLOSE int folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    AUTO_CLOSE int folder_fd = path_open_plain(AT_FDCWD, folder, O_PATH | O_DIRECTORY);
 
     if (folder_fd < 0)
-        return err_set(err, errno, "host.folder", "cannot open '%s'", folder);
+        return err_set(err, -folder_fd, "host.folder", "cannot open '%s'", folder);
     *ret_fd = path_open_below(folder_fd, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (*ret_fd < 0)
         return err_set(err, -*ret_fd, "host.lock", "cannot open the lock '%s/%s'", folder, name);
